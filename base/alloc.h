@@ -18,4 +18,7 @@ char *bh_strndup(const char *text, size_t max);
 char *bh_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 char *bh_vformat(const char *format, va_list arguments) __attribute__((format(printf, 1, 0)));
 
+/* The end of the process, for results of other libraries that only exhaustion makes NULL. */
+void bh_alloc_failed(void) __attribute__((noreturn));
+
 #endif
