@@ -1,0 +1,163 @@
+"""What an execution costs, beside `bwrap --ro-bind / / --unshare-all true` in the same run:
+latency on a keep-alive connection, throughput with 8 clients, memory of 300 sleeping
+executions, descriptors after thousands. Called by tests/bench/run."""
+import argparse
+import concurrent.futures
+import http.client
+import json
+import os
+import pathlib
+import statistics
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+
+from broker import Broker  # noqa: E402
+
+BWRAP = ["/usr/bin/bwrap", "--ro-bind", "/", "/", "--unshare-all", "true"]
+CLIENTS = 8
+
+
+def progress(text):
+    print(f"... {text}", file=sys.stderr, flush=True)
+
+
+def run_bwrap():
+    pid = os.posix_spawn(BWRAP[0], BWRAP, os.environ)
+    _, status = os.waitpid(pid, 0)
+    assert status == 0, status
+
+
+class Client:
+    """One keep-alive connection that runs /bin/true."""
+
+    def __init__(self, broker, agent):
+        self.connection = http.client.HTTPConnection("127.0.0.1", broker.port)
+        self.connection.connect()
+        self.headers = {"Authorization": f"Bearer {broker.token()}",
+                        "Content-Type": "application/json"}
+        self.body = json.dumps({"agent": agent, "argv": ["/bin/true"]})
+
+    def run(self):
+        self.connection.request("POST", "/v1/executions?wait=30", self.body, self.headers)
+        answer = self.connection.getresponse()
+        data = answer.read()
+        assert answer.status == 201 and b'"exited"' in data, data
+        return data
+
+
+def timed(call):
+    begun = time.perf_counter()
+    call()
+    return (time.perf_counter() - begun) * 1000
+
+
+def latency(client, rounds):
+    """Interleaved, so that a slow moment of the machine meets both."""
+    for _ in range(20):
+        client.run(), run_bwrap()
+    ours, theirs, phases = [], [], []
+    for _ in range(rounds):
+        begun = time.perf_counter()
+        data = client.run()
+        ours.append((time.perf_counter() - begun) * 1000)
+        phases.append(json.loads(data)["timing"])
+        theirs.append(timed(run_bwrap))
+    progress("phases, medians: " + ", ".join(
+        f"{name} {statistics.median(p[name] for p in phases)}" for name in phases[0]))
+    return statistics.median(ours), statistics.median(theirs)
+
+
+def throughput(broker, agent, count):
+    def rate(make):
+        with concurrent.futures.ThreadPoolExecutor(CLIENTS) as pool:
+            workers = [make() for _ in range(CLIENTS)]
+
+            def loop(worker):
+                for _ in range(count // CLIENTS):
+                    worker()
+            begun = time.perf_counter()
+            list(pool.map(loop, workers))
+            return count / (time.perf_counter() - begun)
+    return rate(lambda: Client(broker, agent).run), rate(lambda: run_bwrap)
+
+
+def private_bytes(pid):
+    text = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text()
+    return sum(int(line.split()[1]) * 1024 for line in text.splitlines()
+               if line.startswith(("Private_Clean", "Private_Dirty")))
+
+
+def descriptors(pid):
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def program(pid):
+    return os.path.basename(os.readlink(f"/proc/{pid}/exe"))
+
+
+def shims(broker):
+    """Shims of running executions: those that have a child."""
+    for pid in broker.processes():
+        if program(pid) == "bulkhead-shim":
+            children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text()
+            if children.strip():
+                yield pid
+
+
+def sleepers(broker, agent, count):
+    made = []
+    for _ in range(count):
+        answer = broker.submit(["sleep", "600"], agent=agent, limits={"wall_ms": 600000})
+        assert answer.status_code == 201, answer.text
+        made.append(answer.json()["execution"])
+    for identity in made:
+        while broker.execution(identity)["state"] != "running":
+            time.sleep(0.05)
+    parents = {int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+               for pid in shims(broker)}
+    own = [pid for pid in shims(broker) if broker.process.pid in parents]
+    api = [pid for pid in broker.processes() if program(pid) == "bulkhead-api"]
+    per_shim = statistics.median(private_bytes(pid) for pid in own)
+    together = private_bytes(broker.process.pid) + private_bytes(api[0])
+    return per_shim, together
+
+
+def row(what, ours, theirs, goal):
+    beside = f"{theirs:>10.2f} {ours / theirs:>7.2f}" if theirs else '         -       -'
+    print(f"{what:<44} {ours:>10.2f} {beside}  {goal}")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rounds", type=int, default=300)
+    parser.add_argument("--executions", type=int, default=5000)
+    parser.add_argument("--sleepers", type=int, default=300)
+    options = parser.parse_args()
+
+    broker = Broker().start()
+    try:
+        agent = broker.agent()
+        progress(f"latency, {options.rounds} rounds")
+        ours, theirs = latency(Client(broker, agent), options.rounds)
+        before = descriptors(broker.process.pid)
+        progress(f"throughput, {options.executions} executions")
+        our_rate, their_rate = throughput(broker, agent, options.executions)
+        time.sleep(1)
+        after = descriptors(broker.process.pid)
+        progress(f"memory, {options.sleepers} sleeping executions")
+        per_shim, together = sleepers(broker, agent, options.sleepers)
+        print(f"{'':<44} {'bulkhead':>10} {'bwrap':>10} {'ratio':>7}  goal")
+        row("POST ?wait of /bin/true, ms (median)", ours, theirs, "ratio <= 1.5, aim 1.0")
+        row(f"{CLIENTS} clients, executions a second", our_rate, their_rate, ">= 250")
+        row("private memory of a shim, MB", per_shim / 1e6, None, "< 2")
+        row("private memory of broker and API, MB", together / 1e6, None, "< 64")
+        row(f"broker's descriptors grown by, after {options.executions}", after - before, None,
+            "0")
+    finally:
+        broker.stop()
+
+
+if __name__ == "__main__":
+    main()
