@@ -18,7 +18,7 @@
 #define BH_HOST_SIZE 256 /* RFC 1035: 253 characters, and NUL */
 
 struct bh_cidr {
-        int family;        /* AF_INET or AF_INET6 */
+        int family;          /* AF_INET or AF_INET6 */
         uint8_t address[16]; /* network order; 4 bytes used for AF_INET; host bits are zero */
         uint8_t prefix;
 };
@@ -30,14 +30,14 @@ enum bh_address_class {
 };
 
 struct bh_egress_rule {
-        char *host;      /* lower case, no trailing dot; NULL for a cidr rule */
-        bool wildcard;   /* host is the part after "*." */
+        char *host;          /* lower case, no trailing dot; NULL for a cidr rule */
+        bool wildcard;       /* host is the part after "*." */
         struct bh_cidr cidr; /* cidr rules: prefix of what may be dialled */
-        uint16_t *ports; /* sorted, distinct, not empty */
+        uint16_t *ports;     /* sorted, distinct, not empty */
         size_t port_count;
-        char **methods;  /* upper case; empty: any */
+        char **methods; /* upper case; empty: any */
         size_t method_count;
-        char **paths;    /* exact, or a prefix ending in '*'; empty: any */
+        char **paths; /* exact, or a prefix ending in '*'; empty: any */
         size_t path_count;
         struct bh_cidr *addresses; /* what a host may resolve to though private */
         size_t address_count;
@@ -53,6 +53,7 @@ struct bh_egress_rules {
 int bh_egress_rules_decode(const struct bh_json_at *at, struct bh_egress_rules *ret,
                            struct bh_error *error);
 json_t *bh_egress_rules_encode(const struct bh_egress_rules *rules); /* canonical order */
+void bh_egress_rules_copy(const struct bh_egress_rules *rules, struct bh_egress_rules *ret);
 void bh_egress_rules_clear(struct bh_egress_rules *rules);
 
 /* Normalises a host name as a workload may spell it. -1 when it is no valid host name. */

@@ -17,8 +17,8 @@ struct bh_missing {
 
 /* Parts of a plan that a driver may or may not be able to carry out. */
 enum bh_feature {
-        BH_FEATURE_EGRESS,          /* an allow-list; deny-all needs no feature */
-        BH_FEATURE_MOUNTS,          /* an agent's own mounts */
+        BH_FEATURE_EGRESS, /* an allow-list; deny-all needs no feature */
+        BH_FEATURE_MOUNTS, /* an agent's own mounts */
         BH_FEATURE_SECRETS,
         BH_FEATURE_ROOT_INSIDE,
         BH_FEATURE_NAMED_WORKSPACE,
@@ -32,7 +32,7 @@ struct bh_tier_host {
         char *driver;     /* "subprocess" */
         char *technology; /* "namespaces, seccomp and Landlock on Linux 6.1" */
         char *version;
-        uint32_t features;            /* bit per enum bh_feature */
+        uint32_t features;             /* bit per enum bh_feature */
         uint32_t unenforceable_limits; /* bit per enum bh_limit */
         struct bh_missing *missing;
         size_t missing_count;

@@ -23,10 +23,12 @@ struct bh_mount_rules {
 #define BH_MOUNT_RULES_MAX 64
 
 /* Shape errors are BH_ERROR_INVALID; a target or source that is never allowed is
- * BH_ERROR_REFUSED "mount_not_allowed". */
+ * BH_ERROR_REFUSED "mount_not_allowed"; a writable mount without a justification is
+ * BH_ERROR_REFUSED "capability_scope_mismatch". Targets may not lie in one another. */
 int bh_mount_rules_decode(const struct bh_json_at *at, struct bh_mount_rules *ret,
                           struct bh_error *error);
 json_t *bh_mount_rules_encode(const struct bh_mount_rules *rules);
+void bh_mount_rules_copy(const struct bh_mount_rules *rules, struct bh_mount_rules *ret);
 void bh_mount_rules_clear(struct bh_mount_rules *rules);
 
 /* Whether path is root itself or below it, by components. */

@@ -14,6 +14,12 @@
 bool bh_name_valid(const char *name);
 int bh_name_decode(const struct bh_json_at *at, const char **ret, struct bh_error *error);
 
+/* No control characters. */
+bool bh_text_printable(const char *text);
+
+/* Who answers for an agent or a posture dimension: 1 to 256 bytes of printable text. */
+int bh_owner_decode(const struct bh_json_at *at, const char **ret, struct bh_error *error);
+
 /* An object of at most 32 labels: keys [a-zA-Z0-9._/-]{1,63}, string values of at most 256
  * bytes. Returns a new reference. */
 int bh_labels_decode(const struct bh_json_at *at, json_t **ret, struct bh_error *error);

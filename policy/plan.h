@@ -41,11 +41,11 @@ struct bh_plan {
         char *workspace_name; /* NULL when ephemeral */
         bool workspace_writable;
         enum bh_scratch_backing scratch_backing;
-        int64_t scratch_bytes;  /* = disk_bytes */
+        int64_t scratch_bytes; /* = disk_bytes */
         int64_t scratch_inodes;
         int64_t shm_bytes; /* /dev/shm, a tmpfs, part of memory_bytes */
         struct bh_mount_rules mounts;
-        struct bh_egress_rules egress;     /* empty: deny-all, a gateway without any socket */
+        struct bh_egress_rules egress; /* empty: deny-all, a gateway without any socket */
         struct bh_secret_bindings secrets;
         char **controls; /* every control that must be set up and read back, by name */
         size_t control_count;

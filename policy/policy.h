@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "policy/capability.h"
 #include "policy/limits.h"
+#include "policy/mount.h"
 #include "policy/tier.h"
 
 struct bh_rule {
@@ -27,12 +28,12 @@ struct bh_rule {
 enum bh_on_raise { BH_ON_RAISE_KILL, BH_ON_RAISE_DRAIN };
 
 enum bh_dimension { /* of posture */
-        BH_DIMENSION_COMPUTE,
-        BH_DIMENSION_FILESYSTEM,
-        BH_DIMENSION_EGRESS,
-        BH_DIMENSION_BLAST_RADIUS,
-        BH_DIMENSION_CURRENCY,
-        BH_DIMENSION_COUNT,
+                    BH_DIMENSION_COMPUTE,
+                    BH_DIMENSION_FILESYSTEM,
+                    BH_DIMENSION_EGRESS,
+                    BH_DIMENSION_BLAST_RADIUS,
+                    BH_DIMENSION_CURRENCY,
+                    BH_DIMENSION_COUNT,
 };
 
 const char *bh_dimension_name(enum bh_dimension dimension);
@@ -59,6 +60,11 @@ int bh_policy_decode(const struct bh_json_at *at, struct bh_policy **ret, struct
 /* Reads and decodes path, or the compiled-in default when path is NULL. The error names the
  * file and the JSON pointer. */
 int bh_policy_load(const char *path, struct bh_policy **ret, struct bh_error *error);
+/* Whether every source lies under one of the policy's allowed roots, as text; else
+ * BH_ERROR_REFUSED "mount_not_allowed" at /mounts/<i>/source. Called when an agent is put and
+ * by the decision. */
+int bh_policy_check_mounts(const struct bh_policy *policy, const struct bh_mount_rules *mounts,
+                           struct bh_error *error);
 json_t *bh_policy_encode(const struct bh_policy *policy); /* effective, all members */
 void bh_policy_free(struct bh_policy *policy);
 BH_DEFINE_CLEANUP(struct bh_policy *, bh_policy, bh_policy_free);

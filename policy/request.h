@@ -14,14 +14,14 @@
 #include "policy/limits.h"
 #include "policy/tier.h"
 
-#define BH_ARGV_MAX        1024
-#define BH_ARGV_BYTES_MAX  ((size_t)128 << 10)
-#define BH_FILES_MAX       1024
-#define BH_PAYLOAD_MAX     ((size_t)8 << 20) /* decoded bytes of files and stdin together */
+#define BH_ARGV_MAX       1024
+#define BH_ARGV_BYTES_MAX ((size_t)128 << 10)
+#define BH_FILES_MAX      1024
+#define BH_PAYLOAD_MAX    ((size_t)8 << 20) /* decoded bytes of files and stdin together */
 
 struct bh_file_entry {
-        char *path; /* relative, no empty, "." or ".." component */
-        mode_t mode; /* 0000-0777; default 0644 */
+        char *path;      /* relative, no empty, "." or ".." component */
+        mode_t mode;     /* 0000-0777; default 0644 */
         uint64_t offset; /* where its bytes lie in the payload */
         uint64_t length;
 };
@@ -30,10 +30,10 @@ struct bh_request {
         char *agent;
         char **argv; /* NULL-terminated */
         size_t argc;
-        char *cwd;         /* absolute, normalised; default "/workspace" */
+        char *cwd;           /* absolute, normalised; default "/workspace" */
         json_t *environment; /* object name → string */
-        char *image;       /* default "host" */
-        char *workspace;   /* NULL: an ephemeral one */
+        char *image;         /* default "host" */
+        char *workspace;     /* NULL: an ephemeral one */
         struct bh_file_entry *files;
         size_t file_count;
         bool has_stdin;

@@ -36,6 +36,8 @@ struct bh_secret_bindings {
 int bh_secret_bindings_decode(const struct bh_json_at *at, struct bh_secret_bindings *ret,
                               struct bh_error *error);
 json_t *bh_secret_bindings_encode(const struct bh_secret_bindings *bindings);
+void bh_secret_bindings_copy(const struct bh_secret_bindings *bindings,
+                             struct bh_secret_bindings *ret);
 void bh_secret_bindings_clear(struct bh_secret_bindings *bindings);
 
 #endif
