@@ -6,7 +6,8 @@ include(CheckPIESupported)
 
 add_compile_options(-Wall -Wextra -Wshadow -Wconversion -Werror
   -Wformat=2 -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef
-  -fno-strict-aliasing -fno-common -fstack-protector-strong)
+  -fno-strict-aliasing -fno-common -fstack-protector-strong
+  -ffunction-sections -fdata-sections)
 add_compile_definitions(_GNU_SOURCE)
 
 check_pie_supported(LANGUAGES C)

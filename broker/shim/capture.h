@@ -1,0 +1,37 @@
+/* One output stream of the workload: a pipe that is always read, and a file that keeps its head.
+ *
+ * Past the limit bytes are counted and dropped, so that a flood costs neither memory nor disk and
+ * never blocks or kills the program. Used by run.c. */
+#ifndef BULKHEAD_BROKER_SHIM_CAPTURE_H
+#define BULKHEAD_BROKER_SHIM_CAPTURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+struct bh_capture {
+        int pipe_fd;     /* -1 once its end was read */
+        int file_fd;     /* -1 once nothing more is kept */
+        int64_t limit;   /* bytes to keep */
+        int64_t bytes;   /* all that the workload wrote */
+        int64_t kept;    /* the file holds exactly these first bytes */
+        int write_errno; /* why keeping ended early, 0: it did not */
+};
+
+#define BH_CAPTURE_NONE ((struct bh_capture){.pipe_fd = -1, .file_fd = -1})
+
+/* Makes directory/name (new, 0600) and the pipe. *ret_writer is the workload's end; the pipe
+ * belongs to owner, so that the workload may open it again as /dev/stdout. */
+int bh_capture_open(struct bh_capture *capture, int directory, const char *name, int64_t limit,
+                    uid_t owner, int *ret_writer, struct bh_error *error);
+
+/* Reads what is there now, but leaves the other streams their turn after some buffers full. */
+void bh_capture_pump(struct bh_capture *capture, void *buffer, size_t size);
+
+bool bh_capture_at_end(const struct bh_capture *capture);
+void bh_capture_close(struct bh_capture *capture);
+
+#endif

@@ -1,0 +1,75 @@
+/* Decoding the broker's frames; see command.h. */
+#include "broker/shim/command.h"
+
+#include <string.h>
+
+static int decode_watch(const struct bh_json_at *root, struct bh_command *ret,
+                        struct bh_error *error)
+{
+        static const char *const members[] = {"type", "on", NULL};
+        struct bh_json_at at;
+
+        if (bh_json_object(root, members, error) < 0 || bh_json_require(root, "on", &at, error) < 0)
+                return -1;
+        return bh_json_boolean(&at, &ret->on, error);
+}
+
+static int decode_kill(const struct bh_json_at *root, struct bh_command *ret,
+                       struct bh_error *error)
+{
+        static const char *const members[] = {"type", "outcome", "detail", NULL};
+        static const char *const outcomes[] = {"killed", "retiered", NULL};
+        struct bh_json_at at;
+        const char *detail;
+        int outcome;
+
+        if (bh_json_object(root, members, error) < 0 ||
+            bh_json_require(root, "outcome", &at, error) < 0 ||
+            bh_json_choice(&at, outcomes, &outcome, error) < 0 ||
+            bh_json_require(root, "detail", &at, error) < 0 ||
+            bh_json_string(&at, 0, sizeof(ret->detail) - 1, &detail, error) < 0)
+                return -1;
+        ret->outcome = outcome == 0 ? BH_OUTCOME_KILLED : BH_OUTCOME_RETIERED;
+        strcpy(ret->detail, detail);
+        return 0;
+}
+
+static int decode_plain(const struct bh_json_at *root, struct bh_error *error)
+{
+        static const char *const members[] = {"type", NULL};
+
+        return bh_json_object(root, members, error);
+}
+
+static int decode(const struct bh_json_at *root, struct bh_command *ret, struct bh_error *error)
+{
+        static const char *const types[] = {"watch", "kill", "adopt", "taken", NULL};
+        struct bh_json_at at;
+        int type;
+
+        if (bh_json_require(root, "type", &at, error) < 0 ||
+            bh_json_choice(&at, types, &type, error) < 0)
+                return -1;
+        ret->type = (enum bh_command_type)type;
+        if (ret->type == BH_COMMAND_WATCH)
+                return decode_watch(root, ret, error);
+        if (ret->type == BH_COMMAND_KILL)
+                return decode_kill(root, ret, error);
+        return decode_plain(root, error);
+}
+
+int bh_command_decode(const struct bh_frame *frame, struct bh_command *ret, struct bh_error *error)
+{
+        struct bh_json_at root = BH_JSON_ROOT(frame->message);
+        struct bh_error problem = {.code = BH_ERROR_NONE};
+        struct bh_command command = {.type = BH_COMMAND_WATCH};
+
+        if (frame->fd_count > 0)
+                return bh_error_set(error, BH_ERROR_PROTOCOL,
+                                    "a frame brought descriptors that it may not have");
+        if (decode(&root, &command, &problem) < 0)
+                return bh_error_set(error, BH_ERROR_PROTOCOL, "frame: %s: %s", problem.subject,
+                                    problem.message);
+        *ret = command;
+        return 0;
+}

@@ -1,0 +1,24 @@
+/* What the broker may say after `start`, decoded strictly. Pure. */
+#ifndef BULKHEAD_BROKER_SHIM_COMMAND_H
+#define BULKHEAD_BROKER_SHIM_COMMAND_H
+
+#include <stdbool.h>
+
+#include "base/wire.h"
+#include "broker/shim/outcome.h"
+
+#define BH_COMMAND_DETAIL_SIZE 512
+
+enum bh_command_type { BH_COMMAND_WATCH, BH_COMMAND_KILL, BH_COMMAND_ADOPT, BH_COMMAND_TAKEN };
+
+struct bh_command {
+        enum bh_command_type type;
+        bool on;                             /* watch */
+        enum bh_outcome outcome;             /* kill: BH_OUTCOME_KILLED or _RETIERED */
+        char detail[BH_COMMAND_DETAIL_SIZE]; /* kill */
+};
+
+/* BH_ERROR_PROTOCOL for an unknown type or member and for descriptors. */
+int bh_command_decode(const struct bh_frame *frame, struct bh_command *ret, struct bh_error *error);
+
+#endif
