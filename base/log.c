@@ -78,12 +78,13 @@ static void clean_members(json_t *into, const json_t *from, size_t depth)
         }
 }
 
-/* A masked copy. Recursion ends with the depth that parsing allows. */
+/* A masked copy. Recursion ends where the line would be deeper than bh_json_parse reads: its
+ * own object is one level, a container at depth is depth + 1. */
 static json_t *clean_value(const json_t *value, size_t depth)
 {
         json_t *copy;
 
-        if (depth > BH_JSON_DEPTH_MAX)
+        if (depth >= BH_JSON_DEPTH_MAX)
                 return json_string("[nested]");
         switch (json_typeof(value)) {
         case JSON_STRING:

@@ -2,7 +2,7 @@
 #include "base/pidref.h"
 
 #include <errno.h>
-#include <inttypes.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -14,7 +14,7 @@
 struct shape {
         const char *start; /* matched without regard to case */
         bool at_word;      /* only where no letter or digit stands before it */
-        bool to_line_end;  /* else: a run of token characters */
+        bool to_line_end;  /* else: spaces if start ends with one, then token characters */
 };
 
 static const struct shape SHAPES[] = {
@@ -50,20 +50,21 @@ static const struct shape *match(const char *text, size_t at)
 /* Length of the credential at text. */
 static size_t credential_length(const struct shape *shape, const char *text)
 {
-        size_t length = strspn(text, " ");
+        bool spaced = shape->start[strlen(shape->start) - 1] == ' ';
+        size_t spaces = spaced ? strspn(text, " ") : 0;
+        size_t length = spaces;
 
         if (shape->to_line_end)
                 return strcspn(text, "\r\n");
         while (is_token(text[length]))
                 length++;
-        return length;
+        return length > spaces ? length : 0;
 }
 
 char *bh_redact(const char *text)
 {
-        /* The mask may be longer than what it stands for, but every match takes at least
-         * the four bytes of its start. */
-        char *result = bh_alloc_array(strlen(text) + 1, 1 + sizeof(MASK));
+        /* At worst the five bytes "bht_x" become the fourteen of "bht_[redacted]". */
+        char *result = bh_alloc_array(strlen(text) + 1, 3);
         char *out = result;
 
         for (size_t at = 0; text[at];) {

@@ -78,10 +78,11 @@ void bh_id_make(const char *prefix, char ret[BH_ID_SIZE])
 bool bh_id_valid(const char *prefix, const char *text)
 {
         size_t prefix_length = strlen(prefix);
-        const char *ulid = text + prefix_length;
+        const char *ulid;
 
         if (strncmp(text, prefix, prefix_length) != 0)
                 return false;
+        ulid = text + prefix_length;
         /* The first digit holds only three bits (ulid spec, "Overflow Errors"). */
         if (strlen(ulid) != BH_ULID_LENGTH || ulid[0] > '7')
                 return false;
