@@ -66,7 +66,8 @@ void bh_id_make(const char *prefix, char ret[BH_ID_SIZE])
                         unsigned int set = 0;
 
                         if (bit >= 2)
-                                set = (bytes[(bit - 2) / 8] >> (7 - (bit - 2) % 8)) & 1U;
+                                set = ((unsigned int)bytes[(bit - 2) / 8] >> (7 - (bit - 2) % 8)) &
+                                      1U;
                         digit = digit << 1 | set;
                 }
                 text[i] = CROCKFORD[digit];
