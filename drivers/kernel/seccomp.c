@@ -1,0 +1,236 @@
+/* Compiling, keeping and loading the seccomp filter; see seccomp.h. */
+#include "drivers/kernel/seccomp.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/digest.h"
+#include "drivers/kernel/seccomp_list.h"
+
+#define X32_BIT     0x40000000U
+#define LOW_32_BITS 0xffffffffU
+/* linux/sched.h: every namespace; CLONE_NEWTIME lies in the exit signal's bits of clone(2). */
+#define CLONE_NEW_ANY                                                                              \
+        (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |             \
+         CLONE_NEWPID | CLONE_NEWNET)
+#define SOCKET_TYPE_MASK 0xfU /* socket(2): below SOCK_NONBLOCK and SOCK_CLOEXEC */
+#define NETLINK_FAMILY   16U  /* AF_NETLINK */
+#define PERSONALITY_ASK  0xffffffffU
+#define PROGRAM_MAX      BPF_MAXINSNS
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define LOW_WORD(argument) offsetof(struct seccomp_data, args[argument])
+#else
+#define LOW_WORD(argument) (offsetof(struct seccomp_data, args[argument]) + 4)
+#endif
+
+#define REFUSE  (SECCOMP_RET_ERRNO | EPERM)
+#define UNKNOWN (SECCOMP_RET_ERRNO | ENOSYS)
+
+/* One alternative under which a call is let through; at most three arguments are looked at. */
+struct alternative {
+        const char *name;
+        unsigned count;
+        struct scmp_arg_cmp compare[3];
+};
+
+#define MASKED(argument, mask, value) SCMP_CMP(argument, SCMP_CMP_MASKED_EQ, mask, value)
+#define IS(argument, value)           MASKED(argument, LOW_32_BITS, value)
+#define TYPE(type)                    MASKED(1, SOCKET_TYPE_MASK, type)
+
+/* Integers are compared in their low half only: the kernel takes no more of them. */
+static const struct alternative alternatives[] = {
+        {"clone", 1, {MASKED(0, CLONE_NEW_ANY, 0)}},
+        {"socket", 2, {IS(0, AF_UNIX), TYPE(SOCK_STREAM)}},
+        {"socket", 2, {IS(0, AF_UNIX), TYPE(SOCK_DGRAM)}},
+        {"socket", 2, {IS(0, AF_UNIX), TYPE(SOCK_SEQPACKET)}},
+        {"socket", 2, {IS(0, AF_INET), TYPE(SOCK_STREAM)}},
+        {"socket", 2, {IS(0, AF_INET), TYPE(SOCK_DGRAM)}},
+        {"socket", 2, {IS(0, AF_INET6), TYPE(SOCK_STREAM)}},
+        {"socket", 2, {IS(0, AF_INET6), TYPE(SOCK_DGRAM)}},
+        {"socket", 2, {IS(0, NETLINK_FAMILY), IS(2, 0)}}, /* getifaddrs(3), getaddrinfo(3) */
+        {"socketpair", 1, {IS(0, AF_UNIX)}},
+        {"personality", 1, {IS(0, 0)}},
+        {"personality", 1, {IS(0, PERSONALITY_ASK)}},
+        {"mknod", 1, {MASKED(1, S_IFMT, 0)}},
+        {"mknod", 1, {MASKED(1, S_IFMT, S_IFREG)}},
+        {"mknod", 1, {MASKED(1, S_IFMT, S_IFIFO)}},
+        {"mknod", 1, {MASKED(1, S_IFMT, S_IFSOCK)}},
+        {"mknodat", 1, {MASKED(2, S_IFMT, 0)}},
+        {"mknodat", 1, {MASKED(2, S_IFMT, S_IFREG)}},
+        {"mknodat", 1, {MASKED(2, S_IFMT, S_IFIFO)}},
+        {"mknodat", 1, {MASKED(2, S_IFMT, S_IFSOCK)}},
+};
+
+static void release_filter(scmp_filter_ctx *filter)
+{
+        if (*filter)
+                seccomp_release(*filter);
+}
+
+/* The number of an entry's call on this machine, or a negative one. */
+static int resolve(const struct bh_seccomp_entry *entry)
+{
+        int number = seccomp_syscall_resolve_name(entry->name);
+
+        return number == __NR_SCMP_ERROR && entry->number > 0 ? entry->number : number;
+}
+
+size_t bh_seccomp_rule_count(void)
+{
+        size_t count = 0;
+
+        for (const struct bh_seccomp_entry *entry = bh_seccomp_list; entry->name; entry++)
+                count += resolve(entry) >= 0;
+        return count;
+}
+
+static int add_conditional(scmp_filter_ctx filter, const char *name, int number)
+{
+        int result = -EINVAL; /* a condition without an alternative is a fault of the table */
+
+        for (size_t i = 0; i < sizeof(alternatives) / sizeof(alternatives[0]); i++) {
+                if (strcmp(alternatives[i].name, name) != 0)
+                        continue;
+                result = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, number,
+                                                alternatives[i].count, alternatives[i].compare);
+                if (result < 0)
+                        break;
+        }
+        return result;
+}
+
+static int add_rules(scmp_filter_ctx filter, struct bh_error *error)
+{
+        int clone3 = seccomp_syscall_resolve_name("clone3");
+
+        for (const struct bh_seccomp_entry *entry = bh_seccomp_list; entry->name; entry++) {
+                int number = resolve(entry), result;
+
+                if (number < 0)
+                        continue;
+                /* The ioctl requests that are refused are in the head, below. */
+                if (entry->condition == BH_SECCOMP_ALWAYS || entry->condition == BH_SECCOMP_IOCTL)
+                        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 0);
+                else
+                        result = add_conditional(filter, entry->name, number);
+                if (result < 0)
+                        return bh_error_errno(error, -result, "seccomp rule for %s", entry->name);
+        }
+        /* Its flags are in memory, where a filter cannot look: let libc fall back to clone. */
+        if (clone3 >= 0 && seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), clone3, 0) < 0)
+                return bh_error_set(error, BH_ERROR_INTERNAL, "seccomp rule for clone3");
+        return 0;
+}
+
+/* What libseccomp cannot say, put before what it made: "newer than N", and "all but these
+ * requests" by low half (its SCMP_CMP_NE looks at 64 bits, so that a stray high bit would
+ * pass). Whatever is not answered here falls into the body, whose first act is to refuse
+ * every other architecture. */
+static unsigned short write_head(struct sock_filter *head)
+{
+        const struct sock_filter text[] = {
+                BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, seccomp_arch_native(), 0, 9),
+                BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+                BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 7, 0),
+                BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, BH_SECCOMP_NEWEST, 4, 0),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 5),
+                BPF_STMT(BPF_LD | BPF_W | BPF_ABS, LOW_WORD(1)),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, TIOCSTI, 2, 0),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, TIOCLINUX, 1, 2),
+                BPF_STMT(BPF_RET | BPF_K, UNKNOWN),
+                BPF_STMT(BPF_RET | BPF_K, REFUSE),
+        };
+
+        memcpy(head, text, sizeof(text));
+        return sizeof(text) / sizeof(text[0]);
+}
+
+int bh_seccomp_compile(struct bh_seccomp_program *ret, struct bh_error *error)
+{
+        _cleanup_(release_filter) scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
+        _cleanup_close_ int memory = -1;
+        _cleanup_free_ struct sock_filter *program = bh_alloc_array(PROGRAM_MAX, sizeof(*program));
+        unsigned short head = write_head(program);
+        ssize_t size;
+        int result;
+
+        if (!filter)
+                return bh_error_set(error, BH_ERROR_UNAVAILABLE, "libseccomp: no filter");
+        /* A tree by number: a workload's usual call then costs about ten steps, not 300. */
+        if (seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS) < 0 ||
+            seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2) < 0)
+                return bh_error_set(error, BH_ERROR_UNAVAILABLE, "libseccomp 2.5 is needed");
+        if (add_rules(filter, error) < 0)
+                return -1;
+        memory = memfd_create("seccomp", MFD_CLOEXEC);
+        if (memory < 0)
+                return bh_error_errno(error, errno, "memory for the seccomp filter");
+        result = seccomp_export_bpf(filter, memory);
+        if (result < 0)
+                return bh_error_errno(error, -result, "compile the seccomp filter");
+        size = bh_pread_full(memory, program + head, (PROGRAM_MAX - head) * sizeof(*program), 0);
+        if (size <= 0 || (size_t)size % sizeof(*program) != 0)
+                return bh_error_set(error, BH_ERROR_INTERNAL, "seccomp filter of %zd bytes", size);
+        ret->count = (unsigned short)(head + (size_t)size / sizeof(*program));
+        ret->instructions = bh_steal_ptr(&program);
+        return 0;
+}
+
+int bh_seccomp_save(const struct bh_seccomp_program *program, const char *path,
+                    struct bh_error *error)
+{
+        return bh_write_file_atomic(AT_FDCWD, path, program->instructions,
+                                    program->count * sizeof(*program->instructions), 0600, error);
+}
+
+int bh_seccomp_read(const char *path, struct bh_seccomp_program *ret, struct bh_error *error)
+{
+        _cleanup_free_ char *data = NULL;
+        size_t size;
+
+        if (bh_read_file(AT_FDCWD, path, PROGRAM_MAX * sizeof(struct sock_filter), &data, &size,
+                         error) < 0)
+                return -1;
+        if (size == 0 || size % sizeof(struct sock_filter) != 0)
+                return bh_error_set(error, BH_ERROR_INVALID, "%s is not a seccomp filter", path);
+        ret->count = (unsigned short)(size / sizeof(struct sock_filter));
+        ret->instructions = (struct sock_filter *)(void *)bh_steal_ptr(&data);
+        return 0;
+}
+
+int bh_seccomp_load(const struct bh_seccomp_program *program)
+{
+        struct sock_fprog filter = {.len = program->count, .filter = program->instructions};
+
+        return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter) < 0 ? -errno : 0;
+}
+
+void bh_seccomp_digest(const struct bh_seccomp_program *program, char ret[BH_DIGEST_TEXT_SIZE])
+{
+        char hex[BH_SHA256_HEX_SIZE];
+
+        bh_sha256_hex(program->instructions, program->count * sizeof(*program->instructions), hex);
+        snprintf(ret, BH_DIGEST_TEXT_SIZE, "sha256:%s", hex);
+}
+
+void bh_seccomp_clear(struct bh_seccomp_program *program)
+{
+        free(program->instructions);
+        *program = (struct bh_seccomp_program){0};
+}

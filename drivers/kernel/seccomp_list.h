@@ -1,0 +1,36 @@
+/* The system calls that a workload may make, as one readable table, and the conditions that
+ * some of them carry. Read by seccomp.c, which compiles it; shared by the drivers whose
+ * workload runs on the host's kernel. tests/golden/drivers/seccomp.txt is its reviewed copy. */
+#ifndef BULKHEAD_DRIVERS_KERNEL_SECCOMP_LIST_H
+#define BULKHEAD_DRIVERS_KERNEL_SECCOMP_LIST_H
+
+#include <stddef.h>
+
+/* The last number that this list was checked against (Linux 6.18, file_setattr). Calls after
+ * it, and clone3, are answered with ENOSYS so that libraries fall back; all others that the
+ * table does not name, with EPERM. */
+#define BH_SECCOMP_NEWEST 469
+
+enum bh_seccomp_condition {
+        BH_SECCOMP_ALWAYS,
+        BH_SECCOMP_CLONE,       /* no CLONE_NEW* flag */
+        BH_SECCOMP_SOCKET,      /* unix, inet and inet6 without raw; netlink for routes only */
+        BH_SECCOMP_SOCKETPAIR,  /* unix only */
+        BH_SECCOMP_PERSONALITY, /* the default one, or asking */
+        BH_SECCOMP_MKNOD,       /* regular files, fifos and sockets */
+        BH_SECCOMP_MKNODAT,
+        BH_SECCOMP_IOCTL,       /* neither TIOCSTI nor TIOCLINUX */
+};
+
+struct bh_seccomp_entry {
+        const char *name;
+        enum bh_seccomp_condition condition;
+        int number; /* where libseccomp may not know the name yet (the same everywhere), or 0 */
+};
+
+/* Ends with a NULL name. A name that the machine's architecture has not is left out. */
+extern const struct bh_seccomp_entry bh_seccomp_list[];
+
+const char *bh_seccomp_condition_text(enum bh_seccomp_condition condition);
+
+#endif
