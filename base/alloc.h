@@ -10,8 +10,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 
-void *bh_alloc(size_t size);                      /* zeroed, never NULL */
-void *bh_alloc_array(size_t count, size_t size);  /* overflow-checked, zeroed */
+void *bh_alloc(size_t size);                     /* zeroed, never NULL */
+void *bh_alloc_array(size_t count, size_t size); /* overflow-checked, zeroed */
 void *bh_realloc_array(void *old, size_t count, size_t size);
 char *bh_strdup(const char *text);
 char *bh_strndup(const char *text, size_t max);

@@ -15,12 +15,12 @@
 #define _cleanup_(function) __attribute__((cleanup(function)))
 
 /* Defines `name##_cleanup(T *)` that calls `function` on a non-NULL pointer. */
-#define BH_DEFINE_CLEANUP(type, name, function)                                                    \
-        static inline void name##_cleanup(type *pointer)                                           \
-        {                                                                                          \
-                if (*pointer)                                                                      \
-                        function(*pointer);                                                        \
-        }                                                                                          \
+#define BH_DEFINE_CLEANUP(type, name, function)          \
+        static inline void name##_cleanup(type *pointer) \
+        {                                                \
+                if (*pointer)                            \
+                        function(*pointer);              \
+        }                                                \
         struct bh_require_semicolon
 
 static inline void bh_free_cleanup(void *pointer)
@@ -42,12 +42,12 @@ static inline void bh_json_cleanup(json_t **json)
 #define _cleanup_close_ _cleanup_(bh_close_cleanup)
 #define _cleanup_json_  _cleanup_(bh_json_cleanup)
 
-#define bh_steal_ptr(pointer)                                                                      \
-        ({                                                                                         \
-                __typeof__(pointer) _slot = (pointer);                                             \
-                __typeof__(*_slot) _value = *_slot;                                                \
-                *_slot = NULL;                                                                     \
-                _value;                                                                            \
+#define bh_steal_ptr(pointer)                          \
+        ({                                             \
+                __typeof__(pointer) _slot = (pointer); \
+                __typeof__(*_slot) _value = *_slot;    \
+                *_slot = NULL;                         \
+                _value;                                \
         })
 
 static inline int bh_steal_fd(int *fd)

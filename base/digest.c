@@ -21,7 +21,7 @@ void bh_sha256_hex(const void *data, size_t size, char ret[BH_SHA256_HEX_SIZE])
                 ret[2 * i] = digits[hash[i] >> 4];
                 ret[2 * i + 1] = digits[hash[i] & 0xf];
         }
-        ret[2 * length] = '\0';
+        ret[2 * (size_t)length] = '\0';
 }
 
 void bh_json_digest(const json_t *json, char ret[BH_DIGEST_TEXT_SIZE])

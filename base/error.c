@@ -92,7 +92,7 @@ int bh_error_refused(struct bh_error *error, const char *reason, const char *poi
 
 int bh_error_control(struct bh_error *error, const char *control)
 {
-        char subject[sizeof(error->subject)] = "";
+        char subject[BH_ERROR_SUBJECT_SIZE] = "";
 
         if (!error)
                 return -1;
@@ -105,7 +105,7 @@ int bh_error_control(struct bh_error *error, const char *control)
 
 int bh_error_prefix(struct bh_error *error, const char *format, ...)
 {
-        char message[sizeof(error->message)];
+        char message[BH_ERROR_MESSAGE_SIZE];
         va_list arguments;
 
         if (!error)

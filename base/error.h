@@ -11,8 +11,8 @@
 
 enum bh_error_code {
         BH_ERROR_NONE = 0,
-        BH_ERROR_INVALID,     /* input that is wrong by itself; subject: JSON pointer */
-        BH_ERROR_REFUSED,     /* well-formed but not allowed; reason: stable snake_case code */
+        BH_ERROR_INVALID, /* input that is wrong by itself; subject: JSON pointer */
+        BH_ERROR_REFUSED, /* well-formed but not allowed; reason: stable snake_case code */
         BH_ERROR_NOT_FOUND,
         BH_ERROR_CONFLICT,
         BH_ERROR_UNAVAILABLE, /* the host cannot give it now */
@@ -23,12 +23,16 @@ enum bh_error_code {
         BH_ERROR_INTERNAL,
 };
 
+#define BH_ERROR_SUBJECT_SIZE 256
+#define BH_ERROR_MESSAGE_SIZE 768
+
 struct bh_error {
         enum bh_error_code code;
-        int errnum;         /* errno value, 0 when none applies */
-        char reason[48];    /* stable code for programs ("mount_not_allowed"), or "" */
-        char subject[256];  /* JSON pointer or control name, or "" */
-        char message[768];  /* for people; context first: "load policy: /rules/0: ..." */
+        int errnum;      /* errno value, 0 when none applies */
+        char reason[48]; /* stable code for programs ("mount_not_allowed"), or "" */
+        char subject[BH_ERROR_SUBJECT_SIZE]; /* JSON pointer or control name, or "" */
+        char message[BH_ERROR_MESSAGE_SIZE]; /* for people; context first: "load policy: /rules/0:
+                                                ..." */
 };
 
 /* Sets code and message, clears the rest. Always returns -1. */

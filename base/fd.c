@@ -38,7 +38,7 @@ int bh_open_beneath(int directory, const char *path, int flags, mode_t mode, str
 {
         struct open_how how = {
                 .flags = (unsigned int)(flags | O_CLOEXEC),
-                .mode = flags & (O_CREAT | __O_TMPFILE) ? mode : 0,
+                .mode = (flags & (O_CREAT | __O_TMPFILE)) ? mode : 0,
                 .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
         };
         long fd;

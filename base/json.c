@@ -6,7 +6,7 @@
 
 int bh_json_parse(const char *text, size_t size, json_t **ret, struct bh_error *error)
 {
-        char pointer[sizeof(error->subject)];
+        char pointer[BH_ERROR_SUBJECT_SIZE];
         json_error_t problem;
         json_t *json;
 

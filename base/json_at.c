@@ -35,7 +35,7 @@ void bh_json_pointer(const struct bh_json_at *at, char *buffer, size_t size)
 
 int bh_json_fail(const struct bh_json_at *at, struct bh_error *error, const char *format, ...)
 {
-        char pointer[sizeof(error->subject)];
+        char pointer[BH_ERROR_SUBJECT_SIZE];
         _cleanup_free_ char *message = NULL;
         va_list arguments;
 

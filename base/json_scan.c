@@ -398,7 +398,7 @@ static void render_pointer(const struct scanner *scanner, char *buffer, size_t s
 int bh_json_scan(const char *text, size_t size, struct bh_error *error)
 {
         struct scanner scanner = {.text = text, .size = size};
-        char pointer[sizeof(error->subject)];
+        char pointer[BH_ERROR_SUBJECT_SIZE];
 
         while (skip_space(&scanner)) {
                 if (!scan_token(&scanner))

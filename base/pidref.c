@@ -99,7 +99,7 @@ int bh_pidref_open(pid_t pid, struct bh_pidref *ret, struct bh_error *error)
 
 int bh_pidref_reopen(pid_t pid, uint64_t start_time, struct bh_pidref *ret, struct bh_error *error)
 {
-        struct bh_pidref found;
+        struct bh_pidref found = BH_PIDREF_NONE;
 
         if (bh_pidref_open(pid, &found, error) < 0)
                 return -1;

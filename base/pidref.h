@@ -22,12 +22,10 @@ int bh_pidref_open(pid_t pid, struct bh_pidref *ret, struct bh_error *error);
 
 /* Opens the process that was stored with this start time; BH_ERROR_NOT_FOUND when it is gone
  * or the pid now belongs to another. */
-int bh_pidref_reopen(pid_t pid, uint64_t start_time, struct bh_pidref *ret,
-                     struct bh_error *error);
+int bh_pidref_reopen(pid_t pid, uint64_t start_time, struct bh_pidref *ret, struct bh_error *error);
 
 /* Takes a pidfd from clone3(CLONE_PIDFD). */
-int bh_pidref_from_pidfd_take(int pidfd, pid_t pid, struct bh_pidref *ret,
-                              struct bh_error *error);
+int bh_pidref_from_pidfd_take(int pidfd, pid_t pid, struct bh_pidref *ret, struct bh_error *error);
 
 /* pidfd_send_signal(2). A process that is gone counts as success. */
 int bh_pidref_signal(const struct bh_pidref *ref, int signal, struct bh_error *error);

@@ -288,7 +288,7 @@ int bh_spawn_capture(const struct bh_spawn *spawn, size_t max, char **ret_output
         with_output.fd_count = spawn->fd_count + 2;
         if (bh_spawn(&with_output, &child, error) < 0)
                 return -1;
-        write_end = bh_close(write_end);
+        bh_close(bh_steal_fd(&write_end));
         status = collect(&child, read_end, output, max, error);
         if (status < 0)
                 bh_pidref_signal(&child, SIGKILL, NULL);

@@ -17,10 +17,10 @@ struct bh_spawn_fd {
 struct bh_spawn {
         const char *path;
         char *const *argv;
-        char *const *envp;           /* NULL: an empty environment */
+        char *const *envp;             /* NULL: an empty environment */
         const struct bh_spawn_fd *fds; /* 0-2 not named become /dev/null, but 2 is inherited */
         size_t fd_count;
-        int new_session;             /* setsid: a terminal's ^C must not reach helpers */
+        int new_session; /* setsid: a terminal's ^C must not reach helpers */
 };
 
 /* On success *ret refers to the child; the caller reaps it. */

@@ -1,8 +1,8 @@
 /* Fuzzes base/wire: a peer that writes whatever it likes, in pieces and with descriptors
  * wherever it likes. Frames that come out are whole; at the end no descriptor is left.
  *
- * Input: pieces of one byte "low 6 bits: bytes to write, high 2 bits: descriptors with them",
- * then those bytes. */
+ * Input: pieces of one byte "low 6 bits: bytes to write, high 2 bits: descriptors with them
+ * (none, one, the most, one too many)", then those bytes. */
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,9 +27,7 @@ static void require(bool holds)
 
 static void send_piece(int fd, const uint8_t *bytes, size_t size, size_t fd_count)
 {
-        /* 0, 1, BH_WIRE_FDS_MAX and one too many. */
-        static const size_t counts[] = {0, 1, BH_WIRE_FDS_MAX, BH_WIRE_FDS_MAX + 1};
-        int fds[BH_WIRE_FDS_MAX + 1];
+        int fds[BH_WIRE_FDS_MAX + 1] = {0};
         union {
                 struct cmsghdr align;
                 char space[CMSG_SPACE(sizeof(fds))];
@@ -38,9 +36,9 @@ static void send_piece(int fd, const uint8_t *bytes, size_t size, size_t fd_coun
         struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
 
         if (fd_count > 0) {
-                size_t length = sizeof(int) * counts[fd_count];
+                size_t length = sizeof(int) * fd_count;
 
-                for (size_t i = 0; i < counts[fd_count]; i++)
+                for (size_t i = 0; i < fd_count; i++)
                         fds[i] = STDERR_FILENO; /* not fd: it would keep itself open */
                 message.msg_control = control.space;
                 message.msg_controllen = CMSG_SPACE(length);
@@ -86,6 +84,7 @@ static int lowest_free(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+        static const size_t counts[] = {0, 1, BH_WIRE_FDS_MAX, BH_WIRE_FDS_MAX + 1};
         int before = lowest_free();
         struct bh_channel *channel;
         bool alive = true;
@@ -94,7 +93,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0);
         channel = bh_channel_new_take(ends[0]);
         while (size > 1 && alive) {
-                size_t piece = data[0] & PIECE_MAX, fd_count = data[0] >> 6;
+                size_t piece = data[0] & PIECE_MAX, fd_count = counts[data[0] >> 6];
 
                 data++;
                 size--;
