@@ -77,7 +77,7 @@ int bh_cgroup_set_number(int directory, const char *file, int64_t value, int64_t
                          struct bh_error *error)
 {
         _cleanup_free_ char *text = bh_format("%" PRId64, value);
-        int64_t held;
+        int64_t held = -1;
 
         if (bh_write_attribute(directory, file, text, error) < 0 ||
             bh_cgroup_read_number(directory, file, &held, error) < 0)
@@ -112,7 +112,7 @@ int bh_cgroup_check_no_swap(const char *swaps_path, struct bh_error *error)
 int bh_cgroup_v2_set_memory(int directory, int64_t bytes, struct bh_error *error)
 {
         int64_t page = sysconf(_SC_PAGESIZE);
-        int64_t group_kill;
+        int64_t group_kill = -1;
 
         if (bh_cgroup_set_number(directory, "memory.max", bytes, bytes / page * page, error) < 0)
                 return -1;
@@ -146,7 +146,7 @@ int bh_cgroup_v2_usage(int directory, struct bh_usage *ret, struct bh_error *err
 
 static json_t *number_or_null(int directory, const char *file)
 {
-        int64_t value;
+        int64_t value = 0;
 
         if (bh_cgroup_read_number(directory, file, &value, NULL) < 0)
                 return json_null();

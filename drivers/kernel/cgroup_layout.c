@@ -185,8 +185,8 @@ int bh_cgroup_topology_decide(const char *mountinfo, struct bh_cgroup_topology *
                 read_line(line, &finds);
         if (v2_controllers(&finds, &controllers, error) < 0)
                 return -1;
-        if (has_word(controllers, "memory", " \n") && has_word(controllers, "pids", " \n") &&
-            has_word(controllers, "cpu", " \n")) {
+        if (finds.v2.mount && has_word(controllers, "memory", " \n") &&
+            has_word(controllers, "pids", " \n") && has_word(controllers, "cpu", " \n")) {
                 topology.layout = BH_CGROUP_V2;
                 for (int role = 0; role < BH_CGROUP_ROLE_COUNT; role++)
                         assign(&topology, (enum bh_cgroup_role)role, finds.v2.mount, true);

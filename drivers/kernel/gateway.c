@@ -27,7 +27,9 @@ static int open_own(struct bh_error *error)
 {
         int fd = open(own_namespace, O_RDONLY | O_CLOEXEC);
 
-        return fd >= 0 ? fd : bh_error_errno(error, errno, "open %s", own_namespace);
+        if (fd < 0)
+                return bh_error_errno(error, errno, "open %s", own_namespace);
+        return fd;
 }
 
 /* The way back. Its failure outranks whatever error there was. */
@@ -42,15 +44,14 @@ static int go_home(int home, struct bh_error *error)
         return -1;
 }
 
-static int raise_loopback(struct bh_error *error)
+static int raise_loopback(int any_socket, struct bh_error *error)
 {
-        _cleanup_close_ int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
         struct ifreq request = {.ifr_name = "lo"};
 
-        if (fd < 0 || ioctl(fd, SIOCGIFFLAGS, &request) < 0)
+        if (ioctl(any_socket, SIOCGIFFLAGS, &request) < 0)
                 return bh_error_errno(error, errno, "read the state of lo");
         request.ifr_flags = (short)(request.ifr_flags | IFF_UP);
-        if (ioctl(fd, SIOCSIFFLAGS, &request) < 0)
+        if (ioctl(any_socket, SIOCSIFFLAGS, &request) < 0)
                 return bh_error_errno(error, errno, "bring lo up");
         return 0;
 }
@@ -90,14 +91,15 @@ static int check_links(const json_t *links, struct bh_error *error)
 /* In the new namespace. Returns its descriptor, or -1. */
 static int set_up(struct bh_error *error)
 {
-        _cleanup_close_ int fd = -1;
+        _cleanup_close_ int any_socket = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
         _cleanup_json_ json_t *links = NULL;
 
-        if (raise_loopback(error) < 0 || bh_rtnetlink_links(&links, error) < 0 ||
+        if (any_socket < 0)
+                return bh_error_errno(error, errno, "open a socket in it");
+        if (raise_loopback(any_socket, error) < 0 || bh_rtnetlink_links(&links, error) < 0 ||
             check_links(links, error) < 0)
                 return -1;
-        fd = open_own(error);
-        return bh_steal_fd(&fd);
+        return open_own(error);
 }
 
 int bh_gateway_make(struct bh_error *error)

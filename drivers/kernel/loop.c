@@ -35,7 +35,9 @@ static int reopen(int fd, struct bh_error *error)
 
         snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
         again = open(path, O_RDWR | O_CLOEXEC);
-        return again >= 0 ? again : bh_error_errno(error, errno, "open the image again");
+        if (again < 0)
+                return bh_error_errno(error, errno, "open the image again");
+        return again;
 }
 
 /* 1 when the loop device behind fd holds the file. Compares the inode, since a backing file's
@@ -90,15 +92,15 @@ static int configure_free(int control, int image, char ret_path[BH_LOOP_PATH_SIZ
                 .info = {.lo_flags = LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO},
         };
         int number = ioctl(control, LOOP_CTL_GET_FREE);
-        _cleanup_close_ int fd = -1;
+        int fd;
 
         if (number < 0)
                 return -1;
         snprintf(ret_path, BH_LOOP_PATH_SIZE, "/dev/loop%d", number);
         fd = open(ret_path, O_RDWR | O_CLOEXEC);
-        if (fd < 0 || ioctl(fd, LOOP_CONFIGURE, &config) < 0)
-                return -1;
-        return bh_steal_fd(&fd);
+        if (fd >= 0 && ioctl(fd, LOOP_CONFIGURE, &config) < 0)
+                return bh_close(fd);
+        return fd;
 }
 
 static int attach_new(int image, char ret_path[BH_LOOP_PATH_SIZE], struct bh_error *error)
