@@ -250,7 +250,7 @@ static bool choose_tier(const struct bh_host *host, uint32_t needed, struct bh_d
 {
         _cleanup_json_ json_t *problems = json_array();
 
-        for (int i = decision->required; i < BH_TIER_COUNT; i++) {
+        for (int i = (int)decision->required; i < BH_TIER_COUNT; i++) {
                 enum bh_tier tier = (enum bh_tier)i;
 
                 switch (judge_tier(tier, &host->tier[tier], needed, problems)) {

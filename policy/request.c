@@ -109,11 +109,16 @@ static int file_decode(const struct bh_json_at *at, uint64_t payload_size,
         return extent_decode(at, payload_size, &file->offset, &file->length, error);
 }
 
+struct listed_path {
+        const char *path;
+        size_t index; /* in the request */
+};
+
 /* Order in which a directory comes right before what lies in it: '/' sorts below all. */
 static int compare_paths(const void *a, const void *b)
 {
-        const char *x = (*(const struct bh_file_entry *const *)a)->path;
-        const char *y = (*(const struct bh_file_entry *const *)b)->path;
+        const char *x = ((const struct listed_path *)a)->path;
+        const char *y = ((const struct listed_path *)b)->path;
 
         while (*x && *x == *y)
                 x++, y++;
@@ -126,22 +131,21 @@ static int compare_paths(const void *a, const void *b)
 static int check_files_distinct(const struct bh_json_at *at, const struct bh_request *request,
                                 struct bh_error *error)
 {
-        _cleanup_free_ const struct bh_file_entry **sorted =
+        _cleanup_free_ struct listed_path *sorted =
                 bh_alloc_array(request->file_count + 1, sizeof(*sorted));
 
         for (size_t i = 0; i < request->file_count; i++)
-                sorted[i] = &request->files[i];
+                sorted[i] = (struct listed_path){.path = request->files[i].path, .index = i};
         qsort(sorted, request->file_count, sizeof(*sorted), compare_paths);
         for (size_t i = 1; i < request->file_count; i++) {
-                if (!bh_path_is_below(sorted[i]->path, sorted[i - 1]->path))
+                if (!bh_path_is_below(sorted[i].path, sorted[i - 1].path))
                         continue;
-                struct bh_json_at element =
-                        bh_json_element(at, (size_t)(sorted[i] - request->files));
+                struct bh_json_at element = bh_json_element(at, sorted[i].index);
                 struct bh_json_at member;
 
                 bh_json_member(&element, "path", &member);
                 return bh_json_fail(&member, error, "%s is a file of this request as well",
-                                    sorted[i - 1]->path);
+                                    sorted[i - 1].path);
         }
         return 0;
 }
