@@ -61,7 +61,8 @@ static int listen_beneath(int directory, struct bh_error *error)
         return bh_steal_fd(&fd);
 }
 
-/* Waits for the next broker, from when the last one is gone. */
+/* From the first broker's death on there is a place to come to. It stays: a broker that follows
+ * another one's death at once waits in the backlog until that death was noticed. */
 static int await_broker(struct bh_control *control, struct bh_error *error)
 {
         if (control->listener >= 0 || control->directory < 0)
@@ -139,10 +140,8 @@ int bh_control_next(struct bh_control *control, struct bh_command *ret, struct b
                 if (result == 0)
                         return 0;
                 if (result == 1) {
-                        if (ret->type == BH_COMMAND_ADOPT) {
+                        if (ret->type == BH_COMMAND_ADOPT)
                                 control->is_broker = true;
-                                stop_listening(control);
-                        }
                         return 1;
                 }
                 hang_up(control);

@@ -5,11 +5,13 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "drivers/kernel/gateway.h"
 
 static const char *const STATES[] = {
         [BH_RUN_PROVISIONING] = "provisioning",
@@ -253,14 +255,17 @@ static int await_order(struct bh_run *run, struct bh_error *error)
         }
 }
 
-/* What can be done before it is known what for. A gateway that fails now is tried again then. */
-static void spare_work(struct bh_run *run)
+/* What can be done before it is known what for. A gateway that fails now is tried again then,
+ * unless it left this process in a network namespace that is not its own. */
+static int spare_work(struct bh_run *run, struct bh_error *error)
 {
-        struct bh_error error;
-
-        run->gateway_fd = run->settings->gateway_make(&error);
-        if (run->gateway_fd < 0)
-                bh_log_error("gateway", NULL, &error);
+        run->gateway_fd = run->settings->gateway_make(error);
+        if (run->gateway_fd >= 0)
+                return 0;
+        if (strcmp(error->reason, BH_GATEWAY_LOST) == 0)
+                return -1;
+        bh_log_error("gateway", NULL, error);
+        return 0;
 }
 
 static int carry_out_order(struct bh_run *run)
@@ -295,10 +300,10 @@ int bh_shim_run(const struct bh_shim_settings *settings, int channel_fd)
                              .in = BH_STDIN_FEED_NONE};
         int result = bh_control_open_take(&run.control, channel_fd, &error);
 
-        if (result == 0) {
-                spare_work(&run);
+        if (result == 0)
+                result = spare_work(&run, &error);
+        if (result == 0)
                 result = await_order(&run, &error);
-        }
         if (result > 0)
                 result = carry_out_order(&run);
         else if (result < 0)
