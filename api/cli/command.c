@@ -154,26 +154,34 @@ static int parse_rest(const struct bh_command *command, struct bh_options *optio
         return check_arguments(command, options, error);
 }
 
+/* What to do next is part of every refusal. */
+static void add_hint(const struct bh_command *command, struct bh_error *error)
+{
+        size_t used = strlen(error->message), room = sizeof(error->message) - used;
+
+        if (strstr(error->message, "'bulkhead help") != NULL)
+                return;
+        if (command == NULL)
+                snprintf(error->message + used, room, "; see 'bulkhead help'");
+        else
+                snprintf(error->message + used, room, "; see 'bulkhead %s%s%s --help'",
+                         command->words[0], command->words[1] != NULL ? " " : "",
+                         command->words[1] != NULL ? command->words[1] : "");
+}
+
 int bh_command_parse(int argc, char *const argv[], const struct bh_command **ret,
                      struct bh_options *options, struct bh_error *error)
 {
         const struct bh_command *command = NULL;
+        struct bh_error own = {0};
         int count = argc > 0 ? argc - 1 : 0;
-        int used = take_words(options, argv + (argc > 0 ? 1 : 0), count, &command, error);
+        int used;
 
-        if (used < 0)
-                return -1;
-        if (command != NULL &&
-            parse_rest(command, options, argv + 1 + used, count - used, error) < 0) {
-                if (strstr(error->message, "bulkhead help") == NULL) {
-                        char hint[80];
-
-                        snprintf(hint, sizeof(hint), "; see 'bulkhead %s%s%s --help'",
-                                 command->words[0], command->words[1] != NULL ? " " : "",
-                                 command->words[1] != NULL ? command->words[1] : "");
-                        strncat(error->message, hint,
-                                sizeof(error->message) - strlen(error->message) - 1);
-                }
+        error = error != NULL ? error : &own;
+        used = take_words(options, argv + (argc > 0 ? 1 : 0), count, &command, error);
+        if (used < 0 || (command != NULL &&
+                         parse_rest(command, options, argv + 1 + used, count - used, error) < 0)) {
+                add_hint(command, error);
                 return -1;
         }
         *ret = command;
