@@ -201,7 +201,7 @@ static int verify_file(struct bh_chain *chain, int directory, const char *name,
 
         if (file == NULL)
                 return bh_error_errno(error, errno, "open %s", name);
-        fd = -1; /* file's now */
+        (void)bh_steal_fd(&fd); /* file's now */
         while (result == 0 && (size = getline(&line, &allocated, file)) > 0) {
                 number++;
                 if (line[size - 1] != '\n' || (size_t)size > LINE_MAX_BYTES)

@@ -35,15 +35,15 @@ struct bh_command {
         const char *words[3];  /* "agents", "list" */
         const char *arguments; /* as the usage line shows them; "" */
         size_t least, most;    /* how many arguments */
-        bool runs_command;     /* all from the first argument on is a command line */
         const char *summary;
         const char *text; /* paragraphs of help; NULL */
         const char *example;
         const struct bh_option *options; /* NULL: none */
-        int failure; /* exit status when it fails; 0 stands for BH_EXIT_FAILED */
         /* An exit status, or -1 and error. BH_ERROR_INVALID is a usage error; an error without
          * a message has been told already. */
         int (*run)(struct bh_cli *cli, struct bh_error *error);
+        bool runs_command; /* all from the first argument on is a command line */
+        int failure;       /* exit status when it fails; 0 stands for BH_EXIT_FAILED */
 };
 
 /* Each ends with an entry without words. */

@@ -54,9 +54,9 @@ int bh_signal_number(const char *name)
                         return number;
         }
         if (strncmp(name, "SIGRTMIN", 8) == 0) {
-                int number = SIGRTMIN + (name[8] == '+' ? atoi(name + 9) : 0);
+                long above = name[8] == '+' ? strtol(name + 9, NULL, 10) : 0;
 
-                return number <= SIGRTMAX ? number : 0;
+                return above >= 0 && above <= SIGRTMAX - SIGRTMIN ? SIGRTMIN + (int)above : 0;
         }
         return 0;
 }

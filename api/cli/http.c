@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 
-#if LIBCURL_VERSION_NUM < 0x075500
+#if defined(LIBCURL_VERSION_NUM) && LIBCURL_VERSION_NUM < 0x075500
 #error "libcurl 7.85 or later is needed (CURLOPT_PROTOCOLS_STR, curl_easy_header)"
 #endif
 

@@ -27,14 +27,22 @@ static const struct unit duration_units[] = {
 };
 static const struct unit no_units[] = {{"", 1}, {NULL, 0}};
 
-static const struct bh_option *find(const struct bh_option *const tables[], const char *name,
-                                    size_t length, char letter)
+static const struct bh_option *find_name(const struct bh_option *const tables[], const char *name,
+                                         size_t length)
 {
         for (size_t table = 0; tables[table] != NULL; table++)
                 for (const struct bh_option *option = tables[table]; option->name != NULL; option++)
-                        if (letter != '\0' ? option->letter == letter
-                                           : strlen(option->name) == length &&
-                                                     memcmp(option->name, name, length) == 0)
+                        if (strlen(option->name) == length &&
+                            memcmp(option->name, name, length) == 0)
+                                return option;
+        return NULL;
+}
+
+static const struct bh_option *find_letter(const struct bh_option *const tables[], char letter)
+{
+        for (size_t table = 0; tables[table] != NULL; table++)
+                for (const struct bh_option *option = tables[table]; option->name != NULL; option++)
+                        if (option->letter == letter)
                                 return option;
         return NULL;
 }
@@ -156,8 +164,8 @@ static int parse_option(struct bh_options *options, const struct bh_option *cons
         const char *equals = is_long ? strchr(word, '=') : NULL;
         size_t length = equals != NULL ? (size_t)(equals - word) : strlen(word);
         const struct bh_option *option =
-                is_long ? find(tables, word + 2, length - 2, '\0')
-                        : (length == 2 ? find(tables, NULL, 0, word[1]) : NULL);
+                is_long ? find_name(tables, word + 2, length - 2)
+                        : (length == 2 ? find_letter(tables, word[1]) : NULL);
 
         if (option == NULL)
                 return bh_error_set(error, BH_ERROR_INVALID, "unknown option '%.*s'", (int)length,

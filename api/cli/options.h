@@ -20,11 +20,11 @@ enum bh_option_kind {
 };
 
 struct bh_option {
-        const char *name; /* without the dashes; NULL ends a table */
-        char letter;      /* '\0': none */
-        enum bh_option_kind kind;
+        const char *name;  /* without the dashes; NULL ends a table */
         const char *value; /* what help calls its value */
         const char *help;
+        enum bh_option_kind kind;
+        char letter; /* '\0': none */
         bool required;
 };
 

@@ -112,22 +112,32 @@ static void split_file(const char *text, char **ret_path, char **ret_destination
         *ret_destination = bh_strdup(slash != NULL ? slash + 1 : text);
 }
 
+static int open_regular(const char *path, struct stat *ret, struct bh_error *error)
+{
+        /* O_NONBLOCK: a fifo must not make the client wait for a writer. */
+        _cleanup_close_ int fd =
+                openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+        if (fd < 0)
+                return bh_error_set(error, BH_ERROR_INVALID, "cannot read --file %s: %s", path,
+                                    strerror(errno));
+        if (fstat(fd, ret) < 0 || !S_ISREG(ret->st_mode))
+                return bh_error_set(error, BH_ERROR_INVALID, "--file %s is no regular file", path);
+        return bh_steal_fd(&fd);
+}
+
 static int add_file(json_t *files, const char *text, size_t *budget, struct bh_error *error)
 {
         _cleanup_free_ char *path = NULL, *destination = NULL, *bytes = NULL;
         _cleanup_json_ json_t *entry = json_object();
         _cleanup_close_ int fd = -1;
-        struct stat status;
+        struct stat status = {0};
         size_t size = 0;
 
         split_file(text, &path, &destination);
-        /* O_NONBLOCK: a fifo must not make the client wait for a writer. */
-        fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-        if (fd < 0 || fstat(fd, &status) < 0)
-                return bh_error_set(error, BH_ERROR_INVALID, "cannot read --file %s: %s", path,
-                                    strerror(errno));
-        if (!S_ISREG(status.st_mode))
-                return bh_error_set(error, BH_ERROR_INVALID, "--file %s is no regular file", path);
+        fd = open_regular(path, &status, error);
+        if (fd < 0)
+                return -1;
         if (read_all(fd, budget, &bytes, &size, error) < 0)
                 return bh_error_prefix(error, "--file %s", path);
         if (put_text(entry, "path", destination, error) < 0)

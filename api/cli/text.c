@@ -75,7 +75,9 @@ char *bh_text_escape(const char *text, size_t size)
                         shown[length] = '\0';
                         at += length;
                 }
-                used += strlen(strcpy(escaped + used, shown));
+                size_t shown_size = strlen(shown);
+                memcpy(escaped + used, shown, shown_size + 1);
+                used += shown_size;
         }
         return bh_realloc_array(escaped, used + 1, 1);
 }
