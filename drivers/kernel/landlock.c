@@ -14,7 +14,7 @@
 #define ACCESS_IOCTL_DEV (1ULL << 15) /* ABI 5 */
 #define SCOPE_ALL        3ULL         /* ABI 6: abstract unix sockets and signals */
 
-#define CHECK_NAME ".landlock"
+#define CHECK_NAME       ".landlock"
 
 /* struct landlock_ruleset_attr as of ABI 6; its size tells the kernel how much is meant. */
 struct ruleset_attributes {
@@ -23,16 +23,16 @@ struct ruleset_attributes {
         uint64_t scoped;
 };
 
-#define READ_RIGHTS                                                                                \
+#define READ_RIGHTS \
         (LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
-#define WRITE_RIGHTS                                                                               \
-        (READ_RIGHTS | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |             \
-         LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_DIR |                            \
-         LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK |                              \
-         LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_SYM | LANDLOCK_ACCESS_FS_REFER |   \
+#define WRITE_RIGHTS                                                                             \
+        (READ_RIGHTS | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |           \
+         LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_DIR |                          \
+         LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK |                            \
+         LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_SYM | LANDLOCK_ACCESS_FS_REFER | \
          ACCESS_TRUNCATE)
-#define DEVICE_RIGHTS                                                                              \
-        (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR |                              \
+#define DEVICE_RIGHTS                                                 \
+        (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR | \
          LANDLOCK_ACCESS_FS_WRITE_FILE | ACCESS_TRUNCATE | ACCESS_IOCTL_DEV)
 
 static uint64_t rights_of_abi(int abi)

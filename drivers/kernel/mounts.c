@@ -75,7 +75,7 @@ int bh_mount_idmap(int mount, int user_namespace, uint64_t attributes)
 {
         struct mount_attr wanted = {
                 .attr_set = attributes | MOUNT_ATTR_IDMAP,
-                .userns_fd = (uint64_t)user_namespace,
+                .userns_fd = (unsigned int)user_namespace,
         };
 
         return set_attributes(mount, &wanted, false);
@@ -124,8 +124,8 @@ int bh_proc_mount(void)
 {
         int result = 0;
 
-        if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC,
-                  "hidepid=invisible") < 0)
+        if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "hidepid=invisible") <
+            0)
                 return -errno;
         for (const struct bh_proc_entry *entry = bh_proc_masked; entry->path && result == 0;
              entry++)

@@ -35,8 +35,7 @@ static void unescape(char *text)
 static int parse_line(char *line, struct bh_mount_entry *ret)
 {
         char *save = NULL, *word = strtok_r(line, " ", &save);
-        const char **fields[] = {NULL,         NULL,         &ret->device,
-                                 &ret->root,   &ret->target, &ret->options};
+        const char **fields[] = {NULL, NULL, &ret->device, &ret->root, &ret->target, &ret->options};
         const char **rest[] = {&ret->type, &ret->source, &ret->super_options};
 
         for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {

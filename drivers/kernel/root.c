@@ -15,7 +15,7 @@
 #include "drivers/kernel/mounts.h"
 #include "drivers/kernel/root_etc.h"
 
-#define READ_ONLY (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
+#define READ_ONLY      (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
 /* Devices are the point of /dev. */
 #define DEV_ATTRIBUTES (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC)
 
@@ -23,9 +23,9 @@ static const struct {
         const char *path;
         mode_t mode;
 } directories[] = {
-        {"dev", 0755},  {"etc", 0755}, {"home", 0755},     {"mnt", 0755},  {"opt", 0755},
-        {"proc", 0555}, {"root", 0700}, {"run", 0755},     {"srv", 0755},  {"tmp", 0755},
-        {"usr", 0755},  {"var", 0755}, {"var/empty", 0555}, {"workspace", 0755},
+        {"dev", 0755},  {"etc", 0755},  {"home", 0755},      {"mnt", 0755},       {"opt", 0755},
+        {"proc", 0555}, {"root", 0700}, {"run", 0755},       {"srv", 0755},       {"tmp", 0755},
+        {"usr", 0755},  {"var", 0755},  {"var/empty", 0555}, {"workspace", 0755},
 };
 
 static const struct {

@@ -9,7 +9,7 @@
 /* Uid and gid of the workload inside, as named in /etc/passwd. */
 #define BH_ROOT_INSIDE_UID 1000
 
-#define BH_ROOT_HOSTNAME "bulkhead"
+#define BH_ROOT_HOSTNAME   "bulkhead"
 
 /* Builds the tree at path (made when missing), in place of an older one. Mount points for
  * /proc, /tmp, /dev/shm and /workspace are in it, empty. */

@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "drivers/kernel/root.h"
 
-#define COPY_MAX ((size_t)4 << 20) /* bytes; ld.so.cache is the largest */
+#define COPY_MAX         ((size_t)4 << 20) /* bytes; ld.so.cache is the largest */
 
 #define TEXT_OF(number)  TEXT_OF_(number)
 #define TEXT_OF_(number) #number
@@ -35,7 +35,7 @@ static const struct {
 };
 
 static const char *const copied[] = {
-        "etc/ld.so.cache", "etc/localtime",  "etc/protocols", "etc/services",
+        "etc/ld.so.cache", "etc/localtime",  "etc/protocols",       "etc/services",
         "etc/mime.types",  "etc/os-release", "etc/ssl/openssl.cnf",
 };
 

@@ -24,8 +24,8 @@
 #define X32_BIT     0x40000000U
 #define LOW_32_BITS 0xffffffffU
 /* linux/sched.h: every namespace; CLONE_NEWTIME lies in the exit signal's bits of clone(2). */
-#define CLONE_NEW_ANY                                                                              \
-        (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |             \
+#define CLONE_NEW_ANY                                                                  \
+        (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | \
          CLONE_NEWPID | CLONE_NEWNET)
 #define SOCKET_TYPE_MASK 0xfU /* socket(2): below SOCK_NONBLOCK and SOCK_CLOEXEC */
 #define NETLINK_FAMILY   16U  /* AF_NETLINK */

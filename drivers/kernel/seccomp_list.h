@@ -19,7 +19,7 @@ enum bh_seccomp_condition {
         BH_SECCOMP_PERSONALITY, /* the default one, or asking */
         BH_SECCOMP_MKNOD,       /* regular files, fifos and sockets */
         BH_SECCOMP_MKNODAT,
-        BH_SECCOMP_IOCTL,       /* neither TIOCSTI nor TIOCLINUX */
+        BH_SECCOMP_IOCTL, /* neither TIOCSTI nor TIOCLINUX */
 };
 
 struct bh_seccomp_entry {

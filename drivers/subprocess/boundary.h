@@ -1,0 +1,57 @@
+/* One running (or half-built) subprocess boundary, as the shim holds it. Shared by the files of
+ * drivers/subprocess. */
+#ifndef BULKHEAD_DRIVERS_SUBPROCESS_BOUNDARY_H
+#define BULKHEAD_DRIVERS_SUBPROCESS_BOUNDARY_H
+
+#include <stdbool.h>
+
+#include "base/json.h"
+#include "base/pidref.h"
+#include "drivers/driver.h"
+#include "drivers/kernel/cgroup.h"
+
+extern const struct bh_driver bh_subprocess_driver;
+
+struct bh_subprocess {
+        struct bh_boundary base; /* event_fd is init's pidfd */
+        struct bh_cgroup *cgroup;
+        char *cgroup_path; /* "/<parent>/<id>", as /proc/<pid>/cgroup ends */
+        struct bh_pidref init, workload;
+        int channel; /* our end of setup.h's channel */
+        bool ended;  /* init is reaped, `end` is filled */
+        struct bh_end end;
+
+        /* What the plan and the instance said, for comparing with what is read back. */
+        char **controls;
+        size_t control_count;
+        uid_t workload_uid, init_uid;
+        unsigned inside_uid, inside_gid;
+        ino_t gateway;
+        enum bh_workspace_kind workspace_kind;
+        bool workspace_writable;
+        int64_t scratch_bytes, shm_bytes;
+
+        /* Evidence that exists only before the workload runs. */
+        int landlock_abi;
+        char seccomp_digest[BH_DIGEST_TEXT_SIZE];
+        bool running; /* start() was called: descriptors are the workload's own by now */
+};
+
+/* drivers/subprocess/controls.c */
+
+/* Every control of the plan must be one that this driver can set up and read back. */
+int bh_subprocess_check_controls(const struct bh_plan *plan, struct bh_error *error);
+/* Reads every control back and compares; the error names the first that does not hold. */
+int bh_subprocess_verify(const struct bh_subprocess *boundary, struct bh_error *error);
+/* driver.h's observe. */
+int bh_subprocess_observe(struct bh_boundary *base, json_t **ret, struct bh_error *error);
+
+/* drivers/subprocess/probe.c: driver.h's probe. */
+int bh_subprocess_probe(const struct bh_driver_host *host, enum bh_tier tier,
+                        struct bh_tier_host *ret, struct bh_error *error);
+
+/* Where install() puts the template tree and the filter; caller frees. */
+char *bh_subprocess_root_path(const struct bh_driver_host *host);
+char *bh_subprocess_seccomp_path(const struct bh_driver_host *host);
+
+#endif

@@ -1,0 +1,210 @@
+/* Readers of what the workload sees: its mount table, whole, and the sizes behind it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "drivers/kernel/image.h"
+#include "drivers/kernel/mounts.h"
+#include "drivers/subprocess/readers.h"
+
+/* ext4 rounds its size up to whole block groups and counts no journal; tmpfs to pages. */
+#define IMAGE_SLACK ((int64_t)1 << 20)
+#define PAGE_SLACK  ((int64_t)64 << 10)
+
+static bool is_proc(const char *target)
+{
+        return strcmp(target, "/proc") == 0 || strncmp(target, "/proc/", 6) == 0;
+}
+
+/* The mounts that may be written to: why each is, docs/architecture.md says. */
+static bool may_be_writable(const struct bh_view *view, const char *target)
+{
+        if (strcmp(target, "/workspace") == 0)
+                return view->boundary->workspace_writable;
+        return strcmp(target, "/tmp") == 0 || strcmp(target, "/dev/shm") == 0 ||
+               strcmp(target, "/proc") == 0;
+}
+
+/* A mask of /dev/null has /dev's options; no other device node is below /proc. */
+static bool may_have_devices(const char *target)
+{
+        return strcmp(target, "/dev") == 0 || is_proc(target);
+}
+
+static int check_mount(const struct bh_view *view, const struct bh_mount_entry *entry,
+                       struct bh_error *error)
+{
+        const char *missing = NULL;
+
+        if (!bh_mount_option(entry->options, "ro") && !may_be_writable(view, entry->target))
+                missing = "ro";
+        else if (!bh_mount_option(entry->options, "nosuid"))
+                missing = "nosuid";
+        else if (!bh_mount_option(entry->options, "nodev") && !may_have_devices(entry->target))
+                missing = "nodev";
+        return missing ? bh_error_set(error, BH_ERROR_SYSTEM, "%s is mounted without %s",
+                                      entry->target, missing)
+                       : 0;
+}
+
+/* The whole table, so that a mount that nobody thought of is seen. */
+int bh_read_root(const struct bh_view *view, json_t **ret, struct bh_error *error)
+{
+        const struct bh_mount_table *table = &view->workload.mounts;
+        const struct bh_mount_entry *root = bh_mount_table_find(table, "/");
+        json_t *observed = *ret = json_array();
+        int result = 0;
+
+        for (size_t i = 0; i < table->count; i++) {
+                const struct bh_mount_entry *entry = &table->entries[i];
+
+                json_array_append_new(observed,
+                                      json_pack("{ss ss ss}", "target", entry->target, "type",
+                                                entry->type, "options", entry->options));
+                if (result == 0)
+                        result = check_mount(view, entry, error);
+        }
+        if (!root)
+                return bh_error_set(error, BH_ERROR_SYSTEM, "no root in the mount table");
+        return result;
+}
+
+static json_t *mount_json(const struct bh_mount_entry *entry)
+{
+        return entry ? json_pack("{ss ss ss}", "type", entry->type, "options", entry->options,
+                                 "file_system", entry->super_options)
+                     : json_null();
+}
+
+int bh_read_proc(const struct bh_view *view, json_t **ret, struct bh_error *error)
+{
+        const struct bh_mount_entry *proc = bh_mount_table_find(&view->workload.mounts, "/proc");
+        int masked = 0;
+
+        *ret = mount_json(proc);
+        if (!proc || strcmp(proc->type, "proc") != 0 ||
+            !bh_mount_option(proc->super_options, "hidepid=invisible"))
+                return bh_error_set(error, BH_ERROR_SYSTEM, "/proc does not hide processes");
+        for (const struct bh_proc_entry *entry = bh_proc_masked; entry->path; entry++) {
+                const struct bh_mount_entry *mask =
+                        bh_mount_table_find(&view->workload.mounts, entry->path);
+
+                if (mask && bh_mount_option(mask->options, "ro"))
+                        masked++;
+                else if (mask ||
+                         access(entry->path, F_OK) == 0) /* our /proc is the same kernel's */
+                        return bh_error_set(error, BH_ERROR_SYSTEM, "%s is not masked",
+                                            entry->path);
+        }
+        json_object_set_new(*ret, "masked", json_integer(masked));
+        return 0;
+}
+
+int bh_read_dev(const struct bh_view *view, json_t **ret, struct bh_error *error)
+{
+        const struct bh_mount_table *table = &view->workload.mounts;
+        const struct bh_mount_entry *dev = bh_mount_table_find(table, "/dev");
+
+        *ret = mount_json(dev);
+        if (!dev || strcmp(dev->type, "tmpfs") != 0 || !bh_mount_option(dev->options, "ro"))
+                return bh_error_set(error, BH_ERROR_SYSTEM, "/dev is not our own");
+        for (size_t i = 0; i < table->count; i++) {
+                const char *target = table->entries[i].target;
+
+                if (strcmp(table->entries[i].type, "devpts") == 0 ||
+                    strcmp(table->entries[i].type, "devtmpfs") == 0)
+                        return bh_error_set(error, BH_ERROR_SYSTEM, "%s shows host devices",
+                                            target);
+        }
+        return 0;
+}
+
+/* Bytes and inodes that fit on the file system at a place of the workload's. */
+static int measure(const struct bh_view *view, const char *path, int64_t *ret_bytes, json_t **ret,
+                   struct bh_error *error)
+{
+        _cleanup_close_ int fd =
+                openat(view->workload.process, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        struct statfs status;
+
+        if (fd < 0 || fstatfs(fd, &status) < 0)
+                return bh_error_errno(error, errno, "measure %s", path);
+        *ret_bytes = (int64_t)status.f_blocks * status.f_bsize;
+        *ret = json_pack("{sI sI}", "bytes", (json_int_t)*ret_bytes, "inodes",
+                         (json_int_t)status.f_files);
+        return 0;
+}
+
+static int check_size(const char *what, int64_t bytes, int64_t most, struct bh_error *error)
+{
+        /* tmpfs without a size counts 0 blocks. */
+        if (bytes > 0 && bytes <= most)
+                return 0;
+        return bh_error_set(error, BH_ERROR_SYSTEM, "%s holds %lld bytes, not %lld", what,
+                            (long long)bytes, (long long)most);
+}
+
+int bh_read_scratch(const struct bh_view *view, json_t **ret, struct bh_error *error)
+{
+        int64_t limit = view->boundary->scratch_bytes, bytes;
+
+        if (limit < BH_IMAGE_BYTES_MIN)
+                limit = BH_IMAGE_BYTES_MIN;
+        if (measure(view, "root/tmp", &bytes, ret, error) < 0)
+                return -1;
+        return check_size("scratch", bytes, limit + IMAGE_SLACK, error);
+}
+
+int bh_read_shm(const struct bh_view *view, json_t **ret, struct bh_error *error)
+{
+        int64_t bytes;
+
+        if (measure(view, "root/dev/shm", &bytes, ret, error) < 0)
+                return -1;
+        return check_size("/dev/shm", bytes, view->boundary->shm_bytes + PAGE_SLACK, error);
+}
+
+/* A named one is on an image of its own with its owner mapped; an ephemeral one on scratch. */
+static int check_backing(const struct bh_view *view, const struct bh_mount_entry *workspace,
+                         struct bh_error *error)
+{
+        const struct bh_mount_entry *tmp = bh_mount_table_find(&view->workload.mounts, "/tmp");
+        bool shared = tmp && strcmp(tmp->device, workspace->device) == 0;
+
+        if (view->boundary->workspace_kind == BH_WORKSPACE_EPHEMERAL)
+                return shared ? 0
+                              : bh_error_set(error, BH_ERROR_SYSTEM,
+                                             "/workspace is not on scratch");
+        if (shared || strcmp(workspace->type, "ext4") != 0 ||
+            !bh_mount_option(workspace->options, "idmapped"))
+                return bh_error_set(error, BH_ERROR_SYSTEM, "/workspace is %s with %s",
+                                    workspace->type, workspace->options);
+        return 0;
+}
+
+int bh_read_workspace(const struct bh_view *view, json_t **ret, struct bh_error *error)
+{
+        const struct bh_mount_entry *workspace =
+                bh_mount_table_find(&view->workload.mounts, "/workspace");
+        bool writable = view->boundary->workspace_writable;
+        struct stat status;
+
+        *ret = mount_json(workspace);
+        if (!workspace)
+                return bh_error_set(error, BH_ERROR_SYSTEM, "nothing is mounted at /workspace");
+        if (bh_mount_option(workspace->options, "rw") != writable)
+                return bh_error_set(error, BH_ERROR_SYSTEM, "/workspace is mounted %s",
+                                    writable ? "read-only" : "writable");
+        if (check_backing(view, workspace, error) < 0)
+                return -1;
+        if (fstatat(view->workload.process, "root/workspace", &status, 0) < 0)
+                return bh_error_errno(error, errno, "look at /workspace");
+        json_object_set_new(*ret, "owner", json_integer(status.st_uid));
+        return status.st_uid == view->boundary->workload_uid
+                       ? 0
+                       : bh_error_set(error, BH_ERROR_SYSTEM, "/workspace belongs to uid %u",
+                                      status.st_uid);
+}
