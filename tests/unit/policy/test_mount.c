@@ -4,7 +4,10 @@
 #include "policy/mount.h"
 
 #define MOUNT(source, target) "[{'source': '" source "', 'target': '" target "', 'mode': 'ro'}]"
-#define DENIED                "mount_not_allowed"
+#define TWO_MOUNTS                                                                       \
+        "[{'source': '/srv/a', 'target': '/data2', 'mode': 'rw', 'justification': 'x'}," \
+        " {'source': '/srv/a', 'target': '/data', 'mode': 'ro'}]"
+#define DENIED "mount_not_allowed"
 
 static const struct refusal refusals[] = {
         {"{}", "", ""},
@@ -80,17 +83,11 @@ static void test_refusals(void **state)
 static void test_accepted(void **state)
 {
         static const char *const good[] = {
-                MOUNT("/srv/a", "/data"),
-                MOUNT("/srv/a", "/library"),
-                MOUNT("/srv/a", "/usrlocal"),
-                MOUNT("/srv/a", "/workspace-2"),
-                MOUNT("/srv/a", "/etcetera"),
-                MOUNT("/srv/a", "/opt/tools"),
-                MOUNT("/procedures", "/data"),
-                MOUNT("/srv/..a", "/data"),
-                MOUNT("/srv/a b", "/home/agent"),
-                "[{'source': '/srv/a', 'target': '/data2', 'mode': 'rw', 'justification': 'x'},"
-                " {'source': '/srv/a', 'target': '/data', 'mode': 'ro'}]",
+                MOUNT("/srv/a", "/data"),         MOUNT("/srv/a", "/library"),
+                MOUNT("/srv/a", "/usrlocal"),     MOUNT("/srv/a", "/workspace-2"),
+                MOUNT("/srv/a", "/etcetera"),     MOUNT("/srv/a", "/opt/tools"),
+                MOUNT("/procedures", "/data"),    MOUNT("/srv/..a", "/data"),
+                MOUNT("/srv/a b", "/home/agent"), TWO_MOUNTS,
         };
 
         (void)state;
