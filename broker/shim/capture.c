@@ -11,7 +11,7 @@
 #define PUMP_ROUNDS 4 /* buffers read from one stream before the next one's turn */
 
 int bh_capture_open(struct bh_capture *capture, int directory, const char *name, int64_t limit,
-                    uid_t owner, int *ret_writer, struct bh_error *error)
+                    int *ret_writer, struct bh_error *error)
 {
         _cleanup_close_ int file = -1, reader = -1, writer = -1;
         int pipe_fds[2];
@@ -25,7 +25,7 @@ int bh_capture_open(struct bh_capture *capture, int directory, const char *name,
         reader = pipe_fds[0];
         writer = pipe_fds[1];
         /* Only our end may be non-blocking: the workload's is an ordinary pipe. */
-        if (fcntl(reader, F_SETFL, O_NONBLOCK) < 0 || fchown(writer, owner, owner) < 0)
+        if (fcntl(reader, F_SETFL, O_NONBLOCK) < 0)
                 return bh_error_errno(error, errno, "set up the pipe of %s", name);
         *capture = (struct bh_capture){
                 .pipe_fd = bh_steal_fd(&reader), .file_fd = bh_steal_fd(&file), .limit = limit};

@@ -23,10 +23,9 @@ struct bh_capture {
 
 #define BH_CAPTURE_NONE ((struct bh_capture){.pipe_fd = -1, .file_fd = -1})
 
-/* Makes directory/name (new, 0600) and the pipe. *ret_writer is the workload's end; the pipe
- * belongs to owner, so that the workload may open it again as /dev/stdout. */
+/* Makes directory/name (new, 0600) and the pipe. *ret_writer is the workload's end. */
 int bh_capture_open(struct bh_capture *capture, int directory, const char *name, int64_t limit,
-                    uid_t owner, int *ret_writer, struct bh_error *error);
+                    int *ret_writer, struct bh_error *error);
 
 /* Reads what is there now, but leaves the other streams their turn after some buffers full. */
 void bh_capture_pump(struct bh_capture *capture, void *buffer, size_t size);

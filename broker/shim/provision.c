@@ -22,15 +22,13 @@ static int open_streams(struct bh_run *run, struct ends *ends, struct bh_error *
 {
         const struct bh_start_order *order = run->order;
         int64_t limit = order->plan->limits.value[BH_LIMIT_OUTPUT_BYTES];
-        uid_t owner = order->instance.workload_uid;
 
-        if (bh_capture_open(&run->out, order->directory_fd, "stdout", limit, owner, &ends->out,
-                            error) < 0 ||
-            bh_capture_open(&run->err, order->directory_fd, "stderr", limit, owner, &ends->err,
-                            error) < 0)
+        if (bh_capture_open(&run->out, order->directory_fd, "stdout", limit, &ends->out, error) <
+                    0 ||
+            bh_capture_open(&run->err, order->directory_fd, "stderr", limit, &ends->err, error) < 0)
                 return bh_error_control(error, "limit.output");
         return bh_stdin_feed_open(&run->in, order->payload_fd, order->stdin_offset,
-                                  order->stdin_length, owner, &ends->in, error);
+                                  order->stdin_length, &ends->in, error);
 }
 
 static int require_gateway(struct bh_run *run, struct bh_error *error)
@@ -75,8 +73,8 @@ static int arm_limits(struct bh_run *run, struct bh_error *error)
                                 "stderr_bytes", (json_int_t)run->err.limit);
         for (size_t i = 0; i < 3; i++)
                 json_object_set_new(run->evidence, names[i],
-                                    json_pack("{s:o, s:s}", "observed", evidence[i], "source",
-                                              "bulkhead-shim"));
+                                    json_pack("{s:o, s:s, s:b}", "observed", evidence[i], "source",
+                                              "bulkhead-shim", "holds", 1));
 #ifdef BULKHEAD_FAULTS
         for (size_t i = 0; i < 3 && run->settings->fault; i++) {
                 if (strcmp(run->settings->fault, names[i]) == 0) {
@@ -88,16 +86,18 @@ static int arm_limits(struct bh_run *run, struct bh_error *error)
         return 0;
 }
 
-/* Every control of the plan was seen on the boundary, or the workload does not start. */
+/* Every control of the plan was seen to hold on the boundary, or the workload does not start. */
 static int check_evidence(const struct bh_run *run, struct bh_error *error)
 {
         const struct bh_plan *plan = run->order->plan;
 
         for (size_t i = 0; i < plan->control_count; i++) {
-                if (!json_object_get(run->evidence, plan->controls[i])) {
-                        bh_error_set(error, BH_ERROR_INTERNAL, "it was not seen on the boundary");
-                        return bh_error_control(error, plan->controls[i]);
-                }
+                const json_t *seen = json_object_get(run->evidence, plan->controls[i]);
+
+                if (json_is_true(json_object_get(seen, "holds")))
+                        continue;
+                bh_error_set(error, BH_ERROR_INTERNAL, "it was not seen to hold on the boundary");
+                return bh_error_control(error, plan->controls[i]);
         }
         return 0;
 }

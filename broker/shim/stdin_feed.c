@@ -9,7 +9,7 @@
 #include "base/fd.h"
 
 int bh_stdin_feed_open(struct bh_stdin_feed *feed, int payload_fd, uint64_t offset, uint64_t length,
-                       uid_t owner, int *ret_reader, struct bh_error *error)
+                       int *ret_reader, struct bh_error *error)
 {
         _cleanup_close_ int reader = -1, writer = -1;
         int pipe_fds[2];
@@ -18,7 +18,7 @@ int bh_stdin_feed_open(struct bh_stdin_feed *feed, int payload_fd, uint64_t offs
                 return bh_error_errno(error, errno, "make the pipe of stdin");
         reader = pipe_fds[0];
         writer = pipe_fds[1];
-        if (fcntl(writer, F_SETFL, O_NONBLOCK) < 0 || fchown(reader, owner, owner) < 0)
+        if (fcntl(writer, F_SETFL, O_NONBLOCK) < 0)
                 return bh_error_errno(error, errno, "set up the pipe of stdin");
         if (length == 0)
                 writer = bh_close(writer);

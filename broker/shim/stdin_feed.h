@@ -19,9 +19,9 @@ struct bh_stdin_feed {
 #define BH_STDIN_FEED_NONE ((struct bh_stdin_feed){.pipe_fd = -1, .payload_fd = -1})
 
 /* length bytes from offset of the payload; 0 is an empty stdin. *ret_reader is the workload's
- * end, owned by owner like the pipes of capture.h. */
+ * end. */
 int bh_stdin_feed_open(struct bh_stdin_feed *feed, int payload_fd, uint64_t offset, uint64_t length,
-                       uid_t owner, int *ret_reader, struct bh_error *error);
+                       int *ret_reader, struct bh_error *error);
 
 /* Writes what fits now. */
 void bh_stdin_feed_pump(struct bh_stdin_feed *feed, void *buffer, size_t size);

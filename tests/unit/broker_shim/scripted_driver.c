@@ -193,7 +193,8 @@ static int observe(struct bh_boundary *base, json_t **ret, struct bh_error *erro
                 return -1;
         *ret = scripted_driver.hide_evidence
                        ? json_object()
-                       : json_pack("{s:{s:b, s:s}}", "scripted", "observed", 1, "source", "test");
+                       : json_pack("{s:{s:n, s:s, s:b}}", "scripted", "observed", "source", "test",
+                                   "holds", !scripted_driver.does_not_hold);
         return 0;
 }
 

@@ -55,7 +55,7 @@ static void open_capture(struct fixture *fixture, int64_t limit)
         struct bh_error error;
 
         assert_int_equal(bh_capture_open(&fixture->capture, fixture->directory, "stdout", limit,
-                                         getuid(), &fixture->writer, &error),
+                                         &fixture->writer, &error),
                          0);
 }
 
@@ -93,8 +93,7 @@ static void the_file_is_new_and_private(void **state)
         open_capture(fixture, 10);
         assert_int_equal(fstatat(fixture->directory, "stdout", &file, 0), 0);
         assert_int_equal(file.st_mode, S_IFREG | 0600);
-        assert_int_equal(bh_capture_open(&other, fixture->directory, "stdout", 10, getuid(),
-                                         &writer, &error),
+        assert_int_equal(bh_capture_open(&other, fixture->directory, "stdout", 10, &writer, &error),
                          -1);
         assert_int_equal(error.errnum, EEXIST);
         assert_int_equal(writer, -1);
@@ -108,7 +107,7 @@ static void a_link_in_its_place_is_not_followed(void **state)
 
         assert_int_equal(symlinkat("/tmp/shim_capture_canary", fixture->directory, "stdout"), 0);
         assert_int_equal(bh_capture_open(&fixture->capture, fixture->directory, "stdout", 10,
-                                         getuid(), &fixture->writer, &error),
+                                         &fixture->writer, &error),
                          -1);
         assert_int_equal(access("/tmp/shim_capture_canary", F_OK), -1);
 }

@@ -412,8 +412,18 @@ static void a_control_without_evidence_starts_nothing(void **state)
         begin_take(fixture, order_for(RUN("out:never")));
         result = result_of(fixture);
         assert_string_equal(text_of(result, "outcome"), "boundary_failed");
-        assert_string_equal(text_of(result, "detail"), "scripted: it was not seen on the boundary");
+        assert_string_equal(text_of(result, "detail"),
+                            "scripted: it was not seen to hold on the boundary");
         assert_int_equal(number_in(result, "stdout", "bytes"), 0);
+}
+
+static void a_control_that_does_not_hold_starts_nothing(void **state)
+{
+        struct fixture *fixture = *state;
+
+        scripted_driver.does_not_hold = true;
+        begin_take(fixture, order_for(RUN("out:never")));
+        assert_outcome(fixture, "boundary_failed", "scripted: it was not seen to hold");
 }
 
 static void without_a_gateway_nothing_starts(void **state)
@@ -639,6 +649,7 @@ int main(void)
                 TEST(every_failing_slot_ends_it_cleanly),
                 TEST(failures_name_the_control),
                 TEST(a_control_without_evidence_starts_nothing),
+                TEST(a_control_that_does_not_hold_starts_nothing),
                 TEST(without_a_gateway_nothing_starts),
                 TEST(a_driver_that_hangs_is_ended),
                 TEST(an_unknown_driver_is_no_execution),

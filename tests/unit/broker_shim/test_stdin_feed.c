@@ -25,7 +25,7 @@ static void without_data_it_is_at_its_end(void **state)
         char byte;
 
         (void)state;
-        assert_int_equal(bh_stdin_feed_open(&feed, -1, 0, 0, getuid(), &reader, NULL), 0);
+        assert_int_equal(bh_stdin_feed_open(&feed, -1, 0, 0, &reader, NULL), 0);
         assert_int_equal(feed.pipe_fd, -1);
         assert_int_equal(read(reader, &byte, 1), 0);
         bh_close(reader);
@@ -38,7 +38,7 @@ static void a_span_of_the_payload_is_given_then_the_end(void **state)
         char got[16] = "";
 
         (void)state;
-        assert_int_equal(bh_stdin_feed_open(&feed, payload, 3, 4, getuid(), &reader, NULL), 0);
+        assert_int_equal(bh_stdin_feed_open(&feed, payload, 3, 4, &reader, NULL), 0);
         bh_stdin_feed_pump(&feed, buffer, sizeof(buffer));
         assert_int_equal(feed.pipe_fd, -1);
         assert_int_equal(bh_read_full(reader, got, sizeof(got)), 4);
@@ -58,7 +58,7 @@ static void a_slow_reader_gets_every_byte(void **state)
         for (size_t i = 0; i < BIG; i++)
                 data[i] = (char)(i * 31 + i / 977);
         payload = bh_memfd_sealed("payload", data, BIG, NULL);
-        assert_int_equal(bh_stdin_feed_open(&feed, payload, 0, BIG, getuid(), &reader, NULL), 0);
+        assert_int_equal(bh_stdin_feed_open(&feed, payload, 0, BIG, &reader, NULL), 0);
         while (have < BIG) {
                 ssize_t size;
 
@@ -84,7 +84,7 @@ static void nobody_reading_is_no_wait_and_no_signal(void **state)
 
         (void)state;
         signal(SIGPIPE, SIG_IGN);
-        assert_int_equal(bh_stdin_feed_open(&feed, payload, 0, BIG, getuid(), &reader, NULL), 0);
+        assert_int_equal(bh_stdin_feed_open(&feed, payload, 0, BIG, &reader, NULL), 0);
         bh_stdin_feed_pump(&feed, buffer, sizeof(buffer));
         assert_true(feed.pipe_fd >= 0);
         assert_true(feed.left > 0);
