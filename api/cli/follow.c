@@ -16,6 +16,7 @@
 #define TRIES_MAX      10  /* connections in a row that bring nothing */
 #define PAUSE_FIRST_MS 50L /* before the second; doubles each time */
 #define PAUSE_MAX_MS   2000L
+#define STALL_SECONDS  60 /* the broker sends a heartbeat every 15 */
 #define WAIT_SECONDS   60 /* one ?wait= of the quiet way */
 
 BH_DEFINE_CLEANUP(struct bh_sse *, bh_sse, bh_sse_free);
@@ -29,7 +30,8 @@ struct stream {
 struct follow {
         struct stream streams[2];
         struct bh_sse *parser;
-        bool ended, progressed;
+        json_t *ended; /* the execution, once it did */
+        bool progressed;
 };
 
 static int take_output(struct stream *stream, const struct bh_sse_event *event,
@@ -64,13 +66,26 @@ static int take_output(struct stream *stream, const struct bh_sse_event *event,
         return 0;
 }
 
+static int take_end(struct follow *follow, const struct bh_sse_event *event, struct bh_error *error)
+{
+        _cleanup_json_ json_t *execution = NULL;
+
+        if (bh_json_parse(event->data, event->data_size, &execution, error) < 0)
+                return bh_error_prefix(error, "event ended");
+        if (bh_member_text(execution, "outcome") == NULL)
+                return bh_error_set(error, BH_ERROR_PROTOCOL,
+                                    "the broker sent an event ended without an outcome");
+        json_decref(follow->ended);
+        follow->ended = bh_steal_ptr(&execution);
+        return 0;
+}
+
 static int take_event(void *context, const struct bh_sse_event *event, struct bh_error *error)
 {
         struct follow *follow = context;
 
-        follow->progressed = true;
         if (strcmp(event->name, "ended") == 0)
-                follow->ended = true;
+                return take_end(follow, event, error);
         for (size_t index = 0; index < 2; index++)
                 if (strcmp(event->name, follow->streams[index].event) == 0)
                         return take_output(&follow->streams[index], event, error);
@@ -81,6 +96,7 @@ static int take_bytes(void *context, const char *bytes, size_t size, struct bh_e
 {
         struct follow *follow = context;
 
+        follow->progressed = true; /* a heartbeat is a sign of life too */
         return bh_sse_feed(follow->parser, bytes, size, error);
 }
 
@@ -106,6 +122,7 @@ static int follow_once(struct bh_cli *cli, const char *path, struct follow *foll
                 .path = path,
                 .accept = "text/event-stream, application/problem+json",
                 .last_event_id = last[0] != '\0' ? last : NULL,
+                .stall_seconds = STALL_SECONDS,
                 .sink = take_bytes,
                 .sink_context = follow,
         };
@@ -122,31 +139,41 @@ static int follow_once(struct bh_cli *cli, const char *path, struct follow *foll
         return bh_cli_problem(cli, &response, error);
 }
 
-int bh_follow(struct bh_cli *cli, const char *execution, int stdout_fd, int stderr_fd, json_t **ret,
-              struct bh_error *error)
+static int follow_to_end(struct bh_cli *cli, const char *execution, struct follow *follow,
+                         struct bh_error *error)
 {
-        struct follow follow = {.streams = {{"stdout", stdout_fd, 0}, {"stderr", stderr_fd, 0}}};
-        _cleanup_(bh_sse_cleanup) struct bh_sse *parser = bh_sse_new(take_event, &follow);
-        _cleanup_free_ char *events = NULL, *path = NULL;
+        _cleanup_free_ char *path = NULL;
 
-        if (bh_cli_path("executions", execution, "/events", &events, error) < 0 ||
-            bh_cli_path("executions", execution, "", &path, error) < 0)
+        if (bh_cli_path("executions", execution, "/events", &path, error) < 0)
                 return -1;
-        follow.parser = parser;
-        for (int try = 1; !follow.ended; try++) {
-                follow.progressed = false;
-                if (follow_once(cli, events, &follow, error) < 0)
+        for (int try = 1;; try++) {
+                follow->progressed = false;
+                if (follow_once(cli, path, follow, error) < 0)
                         return -1;
-                if (follow.ended)
-                        break;
-                if (follow.progressed)
+                if (follow->ended != NULL)
+                        return 0;
+                if (follow->progressed)
                         try = 1;
                 if (try >= TRIES_MAX)
                         return bh_error_prefix(error, "lost sight of %s, which may still run",
                                                execution);
                 pause_before(try);
         }
-        return bh_cli_get(cli, path, ret, error);
+}
+
+int bh_follow(struct bh_cli *cli, const char *execution, int stdout_fd, int stderr_fd, json_t **ret,
+              struct bh_error *error)
+{
+        struct follow follow = {.streams = {{"stdout", stdout_fd, 0}, {"stderr", stderr_fd, 0}}};
+        _cleanup_(bh_sse_cleanup) struct bh_sse *parser = bh_sse_new(take_event, &follow);
+
+        follow.parser = parser;
+        if (follow_to_end(cli, execution, &follow, error) < 0) {
+                json_decref(follow.ended);
+                return -1;
+        }
+        *ret = follow.ended;
+        return 0;
 }
 
 int bh_follow_quietly(struct bh_cli *cli, const char *execution, json_t **ret,

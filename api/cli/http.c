@@ -373,6 +373,10 @@ int bh_http_call(struct bh_http *http, const struct bh_http_request *request,
         curl_easy_setopt(http->easy, CURLOPT_WRITEFUNCTION, take_body);
         curl_easy_setopt(http->easy, CURLOPT_WRITEDATA, &transfer);
         curl_easy_setopt(http->easy, CURLOPT_TIMEOUT_MS, (long)request->timeout_ms);
+        if (request->stall_seconds != 0) {
+                curl_easy_setopt(http->easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
+                curl_easy_setopt(http->easy, CURLOPT_LOW_SPEED_TIME, request->stall_seconds);
+        }
         if (body != NULL) {
                 curl_easy_setopt(http->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)strlen(body));
                 curl_easy_setopt(http->easy, CURLOPT_POSTFIELDS, body);

@@ -34,6 +34,7 @@ struct bh_http_request {
         const char *last_event_id;
         const char *accept;
         int64_t timeout_ms; /* 0: none */
+        long stall_seconds; /* without a byte it is broken; 0: never */
         bh_http_sink sink;  /* NULL: the body is collected */
         void *sink_context;
 };

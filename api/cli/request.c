@@ -112,18 +112,17 @@ static void split_file(const char *text, char **ret_path, char **ret_destination
         *ret_destination = bh_strdup(slash != NULL ? slash + 1 : text);
 }
 
-static int open_regular(const char *path, struct stat *ret, struct bh_error *error)
+/* *ret_fd is the caller's, also on failure. */
+static int open_regular(const char *path, int *ret_fd, struct stat *ret, struct bh_error *error)
 {
         /* O_NONBLOCK: a fifo must not make the client wait for a writer. */
-        _cleanup_close_ int fd =
-                openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-
-        if (fd < 0)
+        *ret_fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        if (*ret_fd < 0)
                 return bh_error_set(error, BH_ERROR_INVALID, "cannot read --file %s: %s", path,
                                     strerror(errno));
-        if (fstat(fd, ret) < 0 || !S_ISREG(ret->st_mode))
+        if (fstat(*ret_fd, ret) < 0 || !S_ISREG(ret->st_mode))
                 return bh_error_set(error, BH_ERROR_INVALID, "--file %s is no regular file", path);
-        return bh_steal_fd(&fd);
+        return 0;
 }
 
 static int add_file(json_t *files, const char *text, size_t *budget, struct bh_error *error)
@@ -135,8 +134,7 @@ static int add_file(json_t *files, const char *text, size_t *budget, struct bh_e
         size_t size = 0;
 
         split_file(text, &path, &destination);
-        fd = open_regular(path, &status, error);
-        if (fd < 0)
+        if (open_regular(path, &fd, &status, error) < 0)
                 return -1;
         if (read_all(fd, budget, &bytes, &size, error) < 0)
                 return bh_error_prefix(error, "--file %s", path);
