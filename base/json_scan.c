@@ -181,9 +181,16 @@ static bool scan_string(struct scanner *scanner)
         size_t length;
 
         for (scanner->at++; scanner->at < scanner->size;) {
-                if (scanner->text[scanner->at] == '"') {
+                char next = scanner->text[scanner->at];
+
+                if (next == '"') {
                         scanner->at++;
                         return true;
+                }
+                /* Most text is plain ASCII and needs no second look. */
+                if (next >= 0x20 && next < 0x7f && next != '\\') {
+                        scanner->at++;
+                        continue;
                 }
                 if (!scan_character(scanner, character, &length))
                         return false;

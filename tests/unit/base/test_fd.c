@@ -228,12 +228,17 @@ static void test_full_io_over_interruptions(void **state)
                 sigaction(SIGALRM, &action, NULL);
                 setitimer(ITIMER_REAL, &often, NULL);
                 close(ends[0]);
-                _exit(bh_write_full(ends[1], sent, sizeof(sent)) == 0 ? 0 : 1);
+                if (bh_write_full(ends[1], sent, sizeof(sent) / 2) < 0)
+                        _exit(1);
+                for (int i = 0; i < 10; i++)
+                        usleep(10000); /* the reader waits, and is interrupted */
+                _exit(bh_write_full(ends[1], sent + sizeof(sent) / 2, sizeof(sent) / 2) == 0 ? 0
+                                                                                             : 2);
         }
         close(ends[1]);
+        usleep(20000); /* the writer stands at a full pipe and is interrupted there */
         assert_int_equal(sigaction(SIGALRM, &action, &old), 0);
         assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
-        usleep(20000); /* the writer stands at a full pipe and is interrupted there */
         assert_int_equal(bh_read_full(ends[0], got, sizeof(got)), sizeof(got));
         assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
         assert_int_equal(sigaction(SIGALRM, &old, NULL), 0);

@@ -110,6 +110,7 @@ static const struct {
         {"[\"\\ud800\\n12345\"]", "/0", "lone surrogate"},
         {"[\"\\ud800\\u0041\"]", "/0", "lone surrogate"},
         {"[\"\\ud800\\ud800\"]", "/0", "lone surrogate"},
+        {"[\"\\ud800\\ue000\"]", "/0", "lone surrogate"},
         {"[\"\\udc00\"]", "/0", "lone surrogate"},
         {"[\"\\udfff\\ud800\"]", "/0", "lone surrogate"},
         {"{\"\\ud800\":1}", "", "lone surrogate"},

@@ -217,6 +217,29 @@ static void test_overlapping_targets(void **state)
         bh_close(22);
 }
 
+/* The targets are the numbers that come next in this process, from the top down: whatever is
+ * opened on the way must not stand where a target goes. */
+static void test_targets_at_the_next_free_numbers(void **state)
+{
+        (void)state;
+        static const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "h"};
+        int lowest = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+        struct bh_spawn_fd fds[8];
+        _cleanup_free_ char *output = NULL;
+
+        bh_close(lowest);
+        for (int i = 0; i < 8; i++)
+                fds[i] = (struct bh_spawn_fd){place(text_fd(names[i]), 40 + i), lowest + 7 - i};
+        output = run("descriptors", (struct bh_spawn){.fds = fds, .fd_count = 8}, 0);
+        for (int i = 0; i < 8; i++) {
+                char expected[32];
+
+                snprintf(expected, sizeof(expected), " %d=/memfd:%s ", fds[i].target, names[i]);
+                assert_non_null(strstr(output, expected));
+                bh_close(fds[i].source);
+        }
+}
+
 /* A source that already has its target's number must lose close-on-exec in the child only. */
 static void test_same_number(void **state)
 {
@@ -436,6 +459,7 @@ int main(int argc, char **argv)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_inherited_descriptors_do_not_pass),
                 cmocka_unit_test(test_overlapping_targets),
+                cmocka_unit_test(test_targets_at_the_next_free_numbers),
                 cmocka_unit_test(test_same_number),
                 cmocka_unit_test(test_standard_input_by_name),
                 cmocka_unit_test(test_standard_descriptors),
