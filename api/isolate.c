@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "broker/protocol.h"
@@ -38,6 +39,7 @@ static int limit(int resource, rlim_t most, struct bh_error *error)
 
 int bh_isolate_early(struct bh_error *error)
 {
+        tzset(); /* gmtime(3) reads the time zone's file, once, even for UTC */
         if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
                 return control_failed(error, "signals");
         if (close_range(BH_API_CHANNEL_FD + 1, ~0U, 0) < 0)
