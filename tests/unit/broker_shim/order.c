@@ -1,6 +1,9 @@
 /* See order.h. */
 #include "order.h"
 
+#include "policy/controls.h"
+#include "policy/strings.h"
+
 #define DIGEST "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 static json_t *list(const char *const items[])
@@ -54,4 +57,18 @@ void order_set_limit(json_t *order, const char *name, json_int_t value)
 {
         json_object_set_new(json_object_get(json_object_get(order, "plan"), "limits"), name,
                             json_integer(value));
+}
+
+void order_set_all_controls(json_t *order)
+{
+        struct bh_json_at at = BH_JSON_ROOT(json_object_get(order, "plan"));
+        struct bh_plan *plan = NULL;
+
+        if (bh_plan_decode(&at, &plan, NULL) < 0)
+                return; /* the shim will say what is wrong */
+        bh_strings_free(plan->controls, plan->control_count);
+        plan->control_count = 0;
+        bh_plan_set_controls(plan);
+        json_object_set_new(order, "plan", bh_plan_encode(plan));
+        bh_plan_free(plan);
 }

@@ -10,6 +10,9 @@
  * NULL-terminated list names. No payload, ephemeral workspace. */
 json_t *order_new(const char *driver, const char *const argv[], const char *const controls[]);
 
+/* Every control that policy asks for in such a plan, in place of those given. */
+void order_set_all_controls(json_t *order);
+
 /* Sets plan.limits.<name>. */
 void order_set_limit(json_t *order, const char *name, json_int_t value);
 
