@@ -24,8 +24,7 @@ static int cidr_decode(const struct bh_json_at *at, struct bh_cidr *ret, struct 
                 return bh_json_fail(at, error,
                                     "an address range is written like 10.9.1.0/28: all bits after "
                                     "the prefix zero, IPv4 in its own form and not v4-mapped");
-        if (ret->prefix == 0)
-                return bh_json_fail(at, error, "a prefix of 0 would allow everything");
+        /* Also refuses a prefix of 0: everything overlaps. */
         if (bh_cidr_forbidden(ret))
                 return bh_json_fail(at, error,
                                     "%s overlaps addresses that no rule can list: loopback, "

@@ -185,6 +185,13 @@ static void test_mount_roots(void **state)
         assert_null(fixture.decision.plan);
         assert_true(has_problem(&fixture, "/srv/a"));
         fixture_clear(&fixture);
+
+        /* Then it is not only a limit that is in the way. */
+        host_tier_set(&fixture.host.tier[BH_TIER_SUBPROCESS], "subprocess", ALL_FEATURES,
+                      UINT32_C(1) << BH_LIMIT_PIDS);
+        decide(&fixture, "{}", capabilities, TRUE_REQUEST);
+        assert_false(fixture.decision.limit_unenforceable);
+        fixture_clear(&fixture);
 }
 
 static void test_storage(void **state)
