@@ -76,9 +76,10 @@ static bool accept_peer(struct bh_control *control)
 {
         struct ucred peer = {.uid = BROKER_UID + 1};
         socklen_t size = sizeof(peer);
-        _cleanup_close_ int fd =
-                accept4(control->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        _cleanup_close_ int fd = -1;
 
+        /* cppcheck-suppress nullPointer ; accept(2) allows it */
+        fd = accept4(control->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd < 0)
                 return false;
         if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 || peer.uid != BROKER_UID)
