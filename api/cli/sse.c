@@ -17,7 +17,9 @@ struct bh_sse {
         bh_sse_handler handler;
         void *context;
         struct buffer line, data;
-        char *name, *id;
+        char *name;
+        char *id;      /* of what was dispatched */
+        char *next_id; /* becomes id with the next dispatch: an unfinished event has no say */
         bool has_data;
         bool after_cr;   /* a LF that comes next belongs to that CR */
         bool first_line; /* may start with a byte order mark */
@@ -42,6 +44,7 @@ struct bh_sse *bh_sse_new(bh_sse_handler handler, void *context)
         parser->handler = handler;
         parser->context = context;
         parser->id = bh_strdup("");
+        parser->next_id = bh_strdup("");
         bh_sse_restart(parser);
         return parser;
 }
@@ -54,6 +57,7 @@ void bh_sse_free(struct bh_sse *parser)
         free(parser->data.bytes);
         free(parser->name);
         free(parser->id);
+        free(parser->next_id);
         free(parser);
 }
 
@@ -73,6 +77,8 @@ static void forget_event(struct bh_sse *parser)
 void bh_sse_restart(struct bh_sse *parser)
 {
         forget_event(parser);
+        free(parser->next_id);
+        parser->next_id = bh_strdup(parser->id);
         parser->line.used = 0;
         parser->after_cr = false;
         parser->first_line = true;
@@ -82,6 +88,8 @@ static int dispatch(struct bh_sse *parser, struct bh_error *error)
 {
         int result = 0;
 
+        free(parser->id);
+        parser->id = bh_strdup(parser->next_id);
         if (parser->has_data) {
                 struct bh_sse_event event = {
                         .name = parser->name != NULL && parser->name[0] != '\0' ? parser->name
@@ -134,8 +142,8 @@ static int take_line(struct bh_sse *parser, const char *line, size_t size, struc
                 free(parser->name);
                 parser->name = bh_strndup(value, value_size);
         } else if (is(line, length, "id") && memchr(value, '\0', value_size) == NULL) {
-                free(parser->id);
-                parser->id = bh_strndup(value, value_size);
+                free(parser->next_id);
+                parser->next_id = bh_strndup(value, value_size);
         }
         /* Comments (an empty field name), "retry" and what is unknown are passed over. */
         return 0;

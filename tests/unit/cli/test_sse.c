@@ -102,7 +102,8 @@ static void test_restart_keeps_the_id_and_forgets_the_rest(void **state)
         _cleanup_(bh_sse_cleanup) struct bh_sse *parser = bh_sse_new(record, out);
 
         assert_string_equal(bh_sse_last_id(parser), "");
-        assert_int_equal(bh_sse_feed(parser, "id: 9\ndata: a\n\nevent: half\ndata: ", 33, NULL), 0);
+        assert_int_equal(
+                bh_sse_feed(parser, "id: 9\ndata: a\n\nid: 10\nevent: half\ndata: ", 40, NULL), 0);
         bh_sse_restart(parser);
         assert_string_equal(bh_sse_last_id(parser), "9");
         assert_int_equal(bh_sse_feed(parser, "data: b\n\n", 9, NULL), 0);
