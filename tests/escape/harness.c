@@ -15,8 +15,8 @@
 
 #define ATTEMPT_MS 15000
 
-static void describe(struct outcome *outcome, enum verdict verdict, const char *format,
-                     va_list arguments)
+static void __attribute__((format(printf, 3, 0)))
+describe(struct outcome *outcome, enum verdict verdict, const char *format, va_list arguments)
 {
         outcome->verdict = verdict;
         vsnprintf(outcome->detail, sizeof(outcome->detail), format, arguments);
