@@ -34,16 +34,19 @@ struct bh_subprocess {
         /* Evidence that exists only before the workload runs. */
         int landlock_abi;
         char seccomp_digest[BH_DIGEST_TEXT_SIZE];
-        bool running; /* start() was called: descriptors are the workload's own by now */
+        bool running;     /* start() was called: descriptors are the workload's own by now */
+        json_t *evidence; /* what verify saw; NULL before it did */
 };
 
 /* drivers/subprocess/controls.c */
 
 /* Every control of the plan must be one that this driver can set up and read back. */
 int bh_subprocess_check_controls(const struct bh_plan *plan, struct bh_error *error);
-/* Reads every control back and compares; the error names the first that does not hold. */
-int bh_subprocess_verify(const struct bh_subprocess *boundary, struct bh_error *error);
-/* driver.h's observe. */
+/* Reads every control back and compares; the error names the first that does not hold. Keeps
+ * what was seen in boundary->evidence. */
+int bh_subprocess_verify(struct bh_subprocess *boundary, struct bh_error *error);
+/* driver.h's observe. Each entry also says whether the control "holds", with a "detail" when it
+ * does not. */
 int bh_subprocess_observe(struct bh_boundary *base, json_t **ret, struct bh_error *error);
 
 /* drivers/subprocess/probe.c: driver.h's probe. */

@@ -41,6 +41,11 @@ static const struct {
 
 #define CONTROL_COUNT (sizeof(controls) / sizeof(controls[0]))
 
+#define VIEW_NONE                                                      \
+        {                                                              \
+                .workload = BH_READBACK_NONE, .init = BH_READBACK_NONE \
+        }
+
 static size_t find(const char *name)
 {
         size_t i = 0;
@@ -66,70 +71,78 @@ static void clear_view(struct bh_view *view)
 {
         bh_readback_clear(&view->workload);
         bh_readback_clear(&view->init);
+        free(view->membership);
+        json_decref(view->cgroup);
 }
 
-/* On failure what was opened is left to clear_view. */
+/* Fills a VIEW_NONE. On failure what was opened is left to clear_view. */
 static int open_view(const struct bh_subprocess *boundary, struct bh_view *ret,
                      struct bh_error *error)
 {
         ret->boundary = boundary;
-        ret->workload = ret->init = BH_READBACK_NONE;
-        return bh_readback_open(boundary->workload.pid, true, &ret->workload, error) < 0 ||
-                               bh_readback_open(boundary->init.pid, false, &ret->init, error) < 0
-                       ? -1
-                       : 0;
+        ret->cgroup = bh_cgroup_observe(boundary->cgroup);
+        if (bh_readback_open(boundary->workload.pid, true, &ret->workload, error) < 0 ||
+            bh_readback_open(boundary->init.pid, false, &ret->init, error) < 0)
+                return -1;
+        return bh_readback_file(&ret->workload, "cgroup", &ret->membership, error);
 }
 
-int bh_subprocess_verify(const struct bh_subprocess *boundary, struct bh_error *error)
+/* One entry of the evidence. Returns 0 when the control holds. */
+static int read_control(struct bh_view *view, size_t control, json_t *evidence,
+                        struct bh_error *error)
 {
-        _cleanup_(clear_view) struct bh_view view;
+        json_t *observed = NULL, *entry;
+        int result;
+
+        view->control = controls[control].name;
+        result = controls[control].read(view, &observed, error);
+        entry = json_pack("{so ss sb}", "observed", observed ? observed : json_null(), "source",
+                          controls[control].source, "holds", result == 0);
+        json_object_set_new(evidence, view->control, entry);
+        return result;
+}
+
+int bh_subprocess_verify(struct bh_subprocess *boundary, struct bh_error *error)
+{
+        _cleanup_(clear_view) struct bh_view view = VIEW_NONE;
+        _cleanup_json_ json_t *evidence = json_object();
 
         if (open_view(boundary, &view, error) < 0)
                 return bh_error_control(error, "namespace.pid");
         for (size_t i = 0; i < boundary->control_count; i++) {
                 size_t found = find(boundary->controls[i]);
-                _cleanup_json_ json_t *observed = NULL;
 
-                view.control = controls[found].name;
-                if (controls[found].read && controls[found].read(&view, &observed, error) < 0) {
+                if (controls[found].read && read_control(&view, found, evidence, error) < 0) {
                         bh_error_prefix(error, "readback");
                         return bh_error_control(error, view.control);
                 }
         }
+        boundary->evidence = bh_steal_ptr(&evidence);
         return 0;
-}
-
-/* {"observed": …, "source": "…", "holds": true}, with "detail" when it does not. */
-static json_t *observe_one(const struct bh_view *view, size_t control)
-{
-        struct bh_error error = {.code = BH_ERROR_NONE};
-        json_t *observed = NULL, *entry;
-        bool holds = controls[control].read(view, &observed, &error) == 0;
-
-        entry = json_pack("{so* ss sb}", "observed", observed ? observed : json_null(), "source",
-                          controls[control].source, "holds", holds);
-        if (!holds)
-                json_object_set_new(entry, "detail", json_string(error.message));
-        return entry;
 }
 
 int bh_subprocess_observe(struct bh_boundary *base, json_t **ret, struct bh_error *error)
 {
-        const struct bh_subprocess *boundary = (const struct bh_subprocess *)base;
-        _cleanup_(clear_view) struct bh_view view;
-        json_t *object;
+        struct bh_subprocess *boundary = (struct bh_subprocess *)base;
+        _cleanup_(clear_view) struct bh_view view = VIEW_NONE;
+        json_t *evidence;
 
+        /* Nothing has changed since prepare() looked: the workload's process still waits. */
+        if (!boundary->running && boundary->evidence) {
+                *ret = bh_steal_ptr(&boundary->evidence);
+                return 0;
+        }
         if (open_view(boundary, &view, error) < 0)
                 return bh_error_prefix(error, "observe");
-        object = json_object();
+        evidence = json_object();
         for (size_t i = 0; i < boundary->control_count; i++) {
                 size_t found = find(boundary->controls[i]);
+                struct bh_error failure = {.code = BH_ERROR_NONE};
 
-                if (!controls[found].read)
-                        continue;
-                view.control = controls[found].name;
-                json_object_set_new(object, view.control, observe_one(&view, found));
+                if (controls[found].read && read_control(&view, found, evidence, &failure) < 0)
+                        json_object_set_new(json_object_get(evidence, view.control), "detail",
+                                            json_string(failure.message));
         }
-        *ret = object;
+        *ret = evidence;
         return 0;
 }

@@ -197,20 +197,20 @@ static bool line_counts(const char *line, const char *controller)
 static int check_membership(const struct bh_view *view, const char *controller,
                             struct bh_error *error)
 {
-        _cleanup_free_ char *text = NULL;
+        const char *line = view->membership;
         int found = 0;
 
-        if (bh_readback_file(&view->workload, "cgroup", &text, error) < 0)
-                return -1;
-        for (char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        while (*line) {
                 size_t length = strcspn(line, "\n");
 
-                if (!line_counts(line, controller))
-                        continue;
-                if (!ends_with(line, length, view->boundary->cgroup_path))
-                        return bh_error_set(error, BH_ERROR_SYSTEM, "the workload's cgroup is %.*s",
-                                            (int)length, line);
-                found++;
+                if (line_counts(line, controller)) {
+                        if (!ends_with(line, length, view->boundary->cgroup_path))
+                                return bh_error_set(error, BH_ERROR_SYSTEM,
+                                                    "the workload's cgroup is %.*s", (int)length,
+                                                    line);
+                        found++;
+                }
+                line += length + (line[length] == '\n');
         }
         return found ? 0 : differs(error, "/proc/<pid>/cgroup", "without such a hierarchy");
 }
@@ -219,16 +219,13 @@ static int check_membership(const struct bh_view *view, const char *controller,
 int bh_read_cgroup(const struct bh_view *view, json_t **ret, struct bh_error *error)
 {
         const char *controller = strchr(view->control, '.') + 1;
-        json_t *all = bh_cgroup_observe(view->boundary->cgroup);
-        json_t *part = json_object_get(all, controller);
+        json_t *seen = json_object_get(view->cgroup, controller);
 
-        *ret = json_incref(part ? part : all);
-        json_decref(all);
-        if (!part || json_is_null(part))
+        if (!seen || json_is_null(seen))
                 return differs(error, view->control, "unreadable");
+        *ret = json_incref(seen);
         /* Killing goes by the unified hierarchy; where there is none, by the freezer's. */
-        if (strcmp(controller, "kill") == 0 && json_is_string(part) &&
-            strcmp(json_string_value(part), "freezer") == 0)
+        if (json_is_string(seen) && strcmp(json_string_value(seen), "freezer") == 0)
                 controller = "freezer";
         else if (strcmp(controller, "cpu") == 0)
                 controller = "cpuacct";
@@ -254,7 +251,8 @@ static int check_only_lo(const struct bh_view *view, const char *file, int skip,
                 if (skip-- > 0)
                         continue;
                 line += strspn(line, " ");
-                if (strncmp(line, "lo:", 3) == 0 || ends_with(line, strlen(line), " lo"))
+                if (strncmp(line, "lo:", 3) == 0 || strncmp(line, "lo\t", 3) == 0 ||
+                    ends_with(line, strlen(line), " lo"))
                         continue;
                 json_array_append_new(others, json_string(line));
         }

@@ -10,6 +10,8 @@
 struct bh_view {
         const struct bh_subprocess *boundary;
         struct bh_readback workload, init;
+        char *membership;    /* the workload's /proc/<pid>/cgroup */
+        json_t *cgroup;      /* bh_cgroup_observe */
         const char *control; /* the one that is read */
 };
 

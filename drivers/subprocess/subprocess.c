@@ -216,6 +216,7 @@ static void release(struct bh_boundary *base)
                 free(boundary->controls[i]);
         free(boundary->controls);
         free(boundary->cgroup_path);
+        json_decref(boundary->evidence);
         free(boundary);
 }
 
