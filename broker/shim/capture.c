@@ -55,7 +55,18 @@ static void keep(struct bh_capture *capture, const char *data, int64_t size)
         }
 }
 
-void bh_capture_pump(struct bh_capture *capture, void *buffer, size_t size)
+struct pollfd bh_capture_pollfd(const struct bh_capture *capture, int64_t now_us)
+{
+        return (struct pollfd){.fd = now_us < capture->resume_us ? -1 : capture->pipe_fd,
+                               .events = POLLIN};
+}
+
+static bool is_dropping(const struct bh_capture *capture)
+{
+        return capture->file_fd < 0 || capture->kept == capture->limit;
+}
+
+void bh_capture_pump(struct bh_capture *capture, void *buffer, size_t size, int64_t now_us)
 {
         for (int round = 0; round < PUMP_ROUNDS && capture->pipe_fd >= 0; round++) {
                 ssize_t got = read(capture->pipe_fd, buffer, size);
@@ -69,6 +80,10 @@ void bh_capture_pump(struct bh_capture *capture, void *buffer, size_t size)
                         return;
                 }
                 capture->bytes += got;
+                if (is_dropping(capture)) {
+                        capture->resume_us = now_us + BH_CAPTURE_PACE_US;
+                        return;
+                }
                 keep(capture, buffer, got);
                 if ((size_t)got < size)
                         return; /* most likely empty now; poll(2) tells */

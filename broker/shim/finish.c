@@ -36,9 +36,9 @@ static void drain(struct bh_run *run)
 
                 in_time = poll_until(slots, 2, until_us);
                 if (slots[0].revents)
-                        bh_capture_pump(&run->out, settings->buffer, settings->buffer_size);
+                        bh_capture_pump(&run->out, settings->buffer, settings->buffer_size, 0);
                 if (slots[1].revents)
-                        bh_capture_pump(&run->err, settings->buffer, settings->buffer_size);
+                        bh_capture_pump(&run->err, settings->buffer, settings->buffer_size, 0);
         }
         if (!in_time)
                 bh_verdict_note(&run->verdict, "output may be incomplete");

@@ -166,19 +166,27 @@ static void check_deadlines(struct bh_run *run)
 
 enum { SLOT_EVENT, SLOT_OUT, SLOT_ERR, SLOT_IN, SLOT_CONTROL, SLOT_STOP, SLOT_COUNT };
 
-static int64_t next_wake_us(const struct bh_run *run)
+static int64_t earlier(int64_t a, int64_t b)
+{
+        return a < b ? a : b;
+}
+
+static int64_t next_wake_us(const struct bh_run *run, int64_t now_us)
 {
         int64_t next = run->killed ? run->give_up_at_us : bh_deadline_next_us(&run->deadline);
 
-        if (bh_watch_grew(&run->watch, run->out.kept, run->err.kept) &&
-            run->watch.not_before_us < next)
-                next = run->watch.not_before_us;
+        if (bh_watch_grew(&run->watch, run->out.kept, run->err.kept))
+                next = earlier(next, run->watch.not_before_us);
+        if (now_us < run->out.resume_us)
+                next = earlier(next, run->out.resume_us);
+        if (now_us < run->err.resume_us)
+                next = earlier(next, run->err.resume_us);
         return next;
 }
 
 static void poll_slots(const struct bh_run *run, struct pollfd slots[SLOT_COUNT])
 {
-        int64_t left_us = next_wake_us(run) - bh_monotonic_us();
+        int64_t now_us = bh_monotonic_us(), left_us = next_wake_us(run, now_us) - now_us;
         struct timespec timeout = {.tv_sec = 0};
 
         if (left_us > 0) {
@@ -186,8 +194,8 @@ static void poll_slots(const struct bh_run *run, struct pollfd slots[SLOT_COUNT]
                 timeout.tv_nsec = left_us % 1000000 * 1000;
         }
         slots[SLOT_EVENT] = (struct pollfd){.fd = run->boundary->event_fd, .events = POLLIN};
-        slots[SLOT_OUT] = (struct pollfd){.fd = run->out.pipe_fd, .events = POLLIN};
-        slots[SLOT_ERR] = (struct pollfd){.fd = run->err.pipe_fd, .events = POLLIN};
+        slots[SLOT_OUT] = bh_capture_pollfd(&run->out, now_us);
+        slots[SLOT_ERR] = bh_capture_pollfd(&run->err, now_us);
         slots[SLOT_IN] = (struct pollfd){.fd = run->in.pipe_fd, .events = POLLOUT};
         slots[SLOT_CONTROL] = bh_control_pollfd(&run->control);
         /* Once told to stop it stays readable. */
@@ -211,12 +219,14 @@ static void turn(struct bh_run *run)
 {
         const struct bh_shim_settings *settings = run->settings;
         struct pollfd slots[SLOT_COUNT];
+        int64_t now_us;
 
         poll_slots(run, slots);
+        now_us = bh_monotonic_us();
         if (slots[SLOT_OUT].revents)
-                bh_capture_pump(&run->out, settings->buffer, settings->buffer_size);
+                bh_capture_pump(&run->out, settings->buffer, settings->buffer_size, now_us);
         if (slots[SLOT_ERR].revents)
-                bh_capture_pump(&run->err, settings->buffer, settings->buffer_size);
+                bh_capture_pump(&run->err, settings->buffer, settings->buffer_size, now_us);
         if (slots[SLOT_IN].revents)
                 bh_stdin_feed_pump(&run->in, settings->buffer, settings->buffer_size);
         if (slots[SLOT_EVENT].revents) {

@@ -61,7 +61,7 @@ static void open_capture(struct fixture *fixture, int64_t limit)
 
 static void pump(struct fixture *fixture)
 {
-        bh_capture_pump(&fixture->capture, fixture->buffer, sizeof(fixture->buffer));
+        bh_capture_pump(&fixture->capture, fixture->buffer, sizeof(fixture->buffer), 1000);
 }
 
 static void put(struct fixture *fixture, const char *text)
@@ -145,6 +145,21 @@ static void past_the_limit_bytes_are_counted_and_dropped(void **state)
         assert_file(fixture, "abcde");
 }
 
+static void a_flood_is_read_at_a_measured_pace(void **state)
+{
+        struct fixture *fixture = *state;
+        static char flood[60000];
+
+        open_capture(fixture, 5000);
+        assert_int_equal(bh_write_full(fixture->writer, flood, sizeof(flood)), 0);
+        pump(fixture); /* the buffer that passes the limit is the last at full pace */
+        assert_int_equal(fixture->capture.kept, 5000);
+        assert_int_equal(fixture->capture.resume_us, 1000 + BH_CAPTURE_PACE_US);
+        assert_int_equal(bh_capture_pollfd(&fixture->capture, 1000).fd, -1);
+        assert_int_equal(bh_capture_pollfd(&fixture->capture, fixture->capture.resume_us).fd,
+                         fixture->capture.pipe_fd);
+}
+
 static void an_empty_pipe_does_not_block(void **state)
 {
         struct fixture *fixture = *state;
@@ -200,6 +215,8 @@ int main(void)
                 cmocka_unit_test_setup_teardown(the_last_bytes_come_through, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(past_the_limit_bytes_are_counted_and_dropped,
                                                 set_up, tear_down),
+                cmocka_unit_test_setup_teardown(a_flood_is_read_at_a_measured_pace, set_up,
+                                                tear_down),
                 cmocka_unit_test_setup_teardown(an_empty_pipe_does_not_block, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(one_stream_leaves_the_others_their_turn, set_up,
                                                 tear_down),
