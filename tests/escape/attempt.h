@@ -64,7 +64,8 @@ void refused(struct outcome *outcome, const char *format, ...)
 void unknown(struct outcome *outcome, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
 
-/* Opens for reading and takes some bytes. Returns 0, or -1 with errno. */
+/* Opens for reading and takes some bytes. Returns 0, or -1 with errno
+ * (ENODATA: it is empty). */
 int try_read(const char *path);
 
 /* Opens an existing file for writing, without writing. Returns 0, or -1 with errno. */

@@ -74,7 +74,9 @@ int try_read(const char *path)
                 return -1;
         got = read(fd, &word, sizeof(word));
         close(fd);
-        return got < 0 ? -1 : 0;
+        if (got == 0) /* covered by an empty file */
+                errno = ENODATA;
+        return got > 0 ? 0 : -1;
 }
 
 int try_open_write(const char *path)
