@@ -28,6 +28,7 @@ static const struct {
         {"limit_unenforceable", 0, "'bulkhead doctor' says what that host can enforce"},
         {"workspace_busy", 0, "wait for the execution that writes it, or kill it"},
         {"mount_not_allowed", 0, "'bulkhead policy show' lists the allowed roots"},
+        {"review_stale", 0, "'bulkhead agents review NAME --note …' records a review"},
         {NULL, 401, "name a valid token with --token-file or BULKHEAD_TOKEN_FILE"},
         {NULL, 403, "use a token whose role may do this"},
         {NULL, 412, "it has changed since: look at it again, then repeat"},

@@ -8,27 +8,35 @@
 #include "api/cli/request.h"
 #include "base/alloc.h"
 
-/* A problem is a text, or an object that says what and how to mend it. */
 static void show_problems(struct bh_cli *cli, const json_t *problems)
 {
+        _cleanup_(bh_table_cleanup) struct bh_table *table = bh_table_new(NULL, 1);
         size_t index;
-        const json_t *item;
+        const json_t *problem;
 
         if (json_array_size(problems) == 0)
                 return;
-
-        _cleanup_(bh_table_cleanup) struct bh_table *table = bh_table_new(NULL, 2);
-        json_array_foreach (problems, index, item) {
-                const char *what = json_is_string(item) ? json_string_value(item)
-                                                        : bh_member_text(item, "what");
-
-                if (what == NULL)
-                        what = bh_member_text(item, "detail");
-                bh_table_cell(table, what);
-                bh_table_cell(table, json_is_string(item) ? " " : bh_member_text(item, "fix"));
+        json_array_foreach (problems, index, problem) {
+                bh_table_cell(table, json_string_value(problem));
         }
         bh_cli_heading(cli, "What stands in its way");
+        bh_table_write(table, 0, 0, cli->out); /* whole: a fix may stand at its end */
+}
+
+static void show_decision(struct bh_cli *cli, const json_t *decision)
+{
+        static const char *const texts[] = {"tier", "driver", "technology", NULL};
+        _cleanup_(bh_table_cleanup) struct bh_table *table = bh_table_new(NULL, 2);
+
+        for (size_t index = 0; texts[index] != NULL; index++) {
+                bh_table_cell(table, texts[index]);
+                bh_table_cell(table, bh_member_text(decision, texts[index]));
+        }
+        bh_table_cell(table, "would run");
+        bh_table_cell(table, bh_member_true(decision, "available") ? "yes" : "no");
         bh_cli_table(cli, table);
+        bh_cli_reasons(cli, bh_member(decision, "reasons"));
+        show_problems(cli, bh_member(decision, "problems"));
 }
 
 static int decide(struct bh_cli *cli, struct bh_error *error)
@@ -37,31 +45,17 @@ static int decide(struct bh_cli *cli, struct bh_error *error)
         _cleanup_response_ struct bh_http_response response = {0};
         struct bh_http_request request = {
                 .method = "POST", .path = "/v1/decisions", .timeout_ms = BH_CALL_TIMEOUT_MS};
-        bool available;
 
         if (bh_request_from_options(cli->options, STDIN_FILENO, &body, error) < 0)
                 return -1;
         request.body = body;
         if (bh_cli_call(cli, &request, &response, error) < 0)
                 return -1;
-        available = bh_member_true(response.json, "available");
-        if (cli->json) {
+        if (cli->json)
                 bh_cli_json(cli, response.json);
-                return available ? BH_EXIT_OK : BH_EXIT_FAILED;
-        }
-
-        _cleanup_(bh_table_cleanup) struct bh_table *table = bh_table_new(NULL, 2);
-        static const char *const texts[] = {"tier", "driver", "technology", NULL};
-        for (size_t index = 0; texts[index] != NULL; index++) {
-                bh_table_cell(table, texts[index]);
-                bh_table_cell(table, bh_member_text(response.json, texts[index]));
-        }
-        bh_table_cell(table, "would run");
-        bh_table_cell(table, available ? "yes" : "no");
-        bh_cli_table(cli, table);
-        bh_cli_reasons(cli, bh_member(response.json, "reasons"));
-        show_problems(cli, bh_member(response.json, "problems"));
-        return available ? BH_EXIT_OK : BH_EXIT_FAILED;
+        else
+                show_decision(cli, response.json);
+        return bh_member_true(response.json, "available") ? BH_EXIT_OK : BH_EXIT_FAILED;
 }
 
 static const struct bh_option options[] = {BH_REQUEST_OPTIONS, {0}};

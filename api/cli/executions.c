@@ -62,14 +62,15 @@ static int list(struct bh_cli *cli, struct bh_error *error)
                 return BH_EXIT_OK;
         }
         json_array_foreach (found, index, item) {
-                const json_t *wall = bh_member(item, "usage.wall_ms");
+                bool ended = bh_member_text(item, "outcome") != NULL;
 
                 bh_table_cell(table, bh_member_text(item, "execution"));
                 bh_table_cell(table, bh_member_text(item, "agent"));
                 bh_table_cell(table, bh_member_text(item, "tier.effective"));
                 bh_table_cell_take(table, bh_execution_outcome(item));
-                bh_table_cell_take(table, wall != NULL ? bh_text_duration(json_integer_value(wall))
-                                                       : bh_strdup("-"));
+                bh_table_cell_take(
+                        table, ended ? bh_text_duration(bh_member_integer(item, "usage.wall_ms", 0))
+                                     : bh_strdup("-"));
                 bh_table_cell(table, bh_member_text(item, "created_at"));
         }
         bh_cli_list_end(cli, table, "executions", more);

@@ -80,7 +80,7 @@ static void show_rest(struct bh_cli *cli, const json_t *policy)
         bh_table_cell(table, "secrets proxy");
         bh_table_cell(table, bh_member_text(policy, "secrets_proxy"));
         bh_table_cell(table, "digest");
-        bh_table_cell(table, bh_member_text(policy, "policy_digest"));
+        bh_table_cell(table, bh_member_text(policy, "digest"));
         bh_cli_heading(cli, "Other");
         bh_cli_table(cli, table);
 }
