@@ -29,12 +29,16 @@ static int check(int result)
         return result < 0 ? -errno : result;
 }
 
-/* Makes a part of the scratch file system appear at a place of the new root. */
-static int show(int scratch, const char *part, int root, const char *target)
+/* Makes a directory of the scratch file system appear at the place of its name in the root. */
+static int show(int scratch, const char *name, int root, bool writable)
 {
-        int mount = bh_mount_copy(scratch, part, false);
-        int result = mount < 0 ? mount : bh_mount_attach(mount, root, target);
+        int mount = bh_mount_copy(scratch, name, false);
+        int result = mount < 0 ? mount : 0;
 
+        if (result == 0 && !writable)
+                result = bh_mount_restrict(mount, MOUNT_ATTR_RDONLY, false);
+        if (result == 0)
+                result = bh_mount_attach(mount, root, name);
         if (mount >= 0)
                 close(mount);
         return result;
@@ -47,10 +51,11 @@ static void attach_scratch(const struct bh_setup *setup, int root)
         bh_setup_expect(setup, "scratch.size", "attach scratch",
                         bh_mount_attach(setup->scratch, AT_FDCWD, setup->run_dir));
         bh_setup_expect(setup, "scratch.size", "attach /tmp",
-                        show(setup->scratch, "tmp", root, "tmp"));
+                        show(setup->scratch, "tmp", root, true));
         if (setup->workspace < 0)
-                bh_setup_expect(setup, "workspace", "attach /workspace",
-                                show(setup->scratch, "workspace", root, "workspace"));
+                bh_setup_expect(
+                        setup, "workspace", "attach /workspace",
+                        show(setup->scratch, "workspace", root, setup->plan->workspace_writable));
 }
 
 /* This namespace's copy of the template becomes the root; the host's tree goes away.

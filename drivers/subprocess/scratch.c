@@ -11,7 +11,7 @@
 #include "drivers/kernel/image.h"
 #include "drivers/subprocess/files.h"
 
-#define WORKSPACE_MODE 0755
+#define WORKSPACE_MODE 0700 /* as the root of a named one has */
 
 /* The mode is set after the owner: chown(2) clears bits, umask(2) hides some. */
 static int make_directory(int parent, const char *name, uid_t owner, mode_t mode,

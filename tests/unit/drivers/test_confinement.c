@@ -1,0 +1,212 @@
+/* drivers/subprocess: what a workload tries and does not get. Each line is one attempt, run by
+ * Python inside the boundary, with the error that must meet it. tests/escape tries more, through
+ * the broker. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "drivers/subprocess/boundary.h"
+#include "lab.h"
+#include "needs_root.h"
+
+#define RUN(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+/* c(name, …): the errno of a libc call that failed, or "ok". */
+#define PRELUDE                                                                \
+        "import ctypes, errno, os, socket, sys\n"                              \
+        "libc = ctypes.CDLL(None, use_errno=True)\n"                           \
+        "def c(name, *a):\n"                                                   \
+        "    r = getattr(libc, name)(*a)\n"                                    \
+        "    return 'ok' if r >= 0 else errno.errorcode[ctypes.get_errno()]\n" \
+        "def p(f, *a):\n"                                                      \
+        "    try: f(*a); return 'ok'\n"                                        \
+        "    except OSError as e: return errno.errorcode[e.errno]\n"           \
+        "def w(path, text='1'):\n"                                             \
+        "    with open(path, 'w') as f: f.write(text)\n"
+
+static struct bh_lab lab;
+static struct bh_lab_outcome outcome;
+
+static void attempt(const char *expression, const char *answer)
+{
+        _cleanup_free_ char *script = bh_format("%sprint(%s)", PRELUDE, expression);
+        _cleanup_free_ char *wanted = bh_format("%s\n", answer);
+
+        bh_lab_command(&lab, RUN("python3", "-c", script), &outcome);
+        if (outcome.prepared < 0)
+                fail_msg("[%s] %s", outcome.error.subject, outcome.error.message);
+        if (strcmp(outcome.output, wanted) != 0)
+                fail_msg("%s: %s", expression, outcome.output);
+}
+
+static void test_attempts(void **state)
+{
+        static const struct {
+                const char *expression, *answer;
+        } attempts[] = {
+                /* mounts and namespaces */
+                {"c('mount', b'x', b'/tmp', b'tmpfs', 0, None)", "EPERM"},
+                {"c('umount2', b'/proc/keys', 2)", "EPERM"},
+                {"c('unshare', 0x10000000)", "EPERM"},
+                {"c('unshare', 0x00020000)", "EPERM"},
+                {"c('setns', os.open('/proc/self/ns/net', 0), 0)", "EPERM"},
+                {"c('chroot', b'/tmp')", "EPERM"},
+                {"c('syscall', 435, None, 0)", "ENOSYS"},      /* clone3 */
+                {"c('syscall', 428, -100, b'/', 0)", "EPERM"}, /* open_tree */
+                /* kernel surface */
+                {"c('syscall', 321, 0, None, 0)", "EPERM"}, /* bpf, x86-64's number */
+                {"c('syscall', 425, 1, None)", "EPERM"},    /* io_uring_setup */
+                {"c('ptrace', 0, 0, None, None)", "EPERM"},
+                {"c('personality', 0x0040000)", "EPERM"},
+                {"c('ioctl', 0, 0x5412, b'x')", "EPERM"},
+                {"p(socket.socket, socket.AF_INET, socket.SOCK_RAW, 1)", "EPERM"},
+                {"p(socket.socket, socket.AF_PACKET, socket.SOCK_DGRAM)", "EPERM"},
+                /* identity */
+                {"c('setuid', 0)", "EINVAL"}, /* there is no such uid inside */
+                {"c('setgroups', 1, b'\\0\\0\\0\\0')", "EPERM"},
+                {"c('sethostname', b'x', 1)", "EPERM"},
+                {"c('setpriority', 0, 0, -5)", "EACCES"},
+                {"p(w, '/proc/self/oom_score_adj', '-1')", "EACCES"},
+                {"p(w, '/proc/self/uid_map', '0 1000 1')", "EPERM"},
+                /* files */
+                {"p(w, '/usr/x')", "EROFS"},
+                {"p(w, '/dev/x')", "EROFS"},
+                {"p(w, '/proc/sys/kernel/core_pattern')", "EROFS"},
+                {"p(w, '/proc/sys/vm/drop_caches')", "EROFS"},
+                {"p(os.mknod, '/tmp/n', 0o20666, os.makedev(1, 1))", "EPERM"},
+                {"p(os.mknod, '/tmp/n', 0o60666, os.makedev(254, 0))", "EPERM"},
+                {"p(os.listdir, '/root')", "EACCES"},
+                {"p(os.listdir, '/proc/1/root')", "ENOENT"},
+                {"p(os.listdir, '/sys')", "ENOENT"},
+                {"p(os.readlink, '/proc/1/exe')", "ENOENT"},
+                {"p(os.open, '/dev/tty', 2)", "ENOENT"},
+                {"p(os.open, '/dev/ptmx', 2)", "ENOENT"},
+                {"p(os.chmod, '/etc/passwd', 0o666)", "EROFS"},
+                {"p(os.kill, 1, 9)", "EPERM"},
+                {"open('/proc/keys').read() + open('/proc/timer_list').read() == ''", "True"},
+                {"[int(d) for d in os.listdir('/proc') if d.isdigit()] == [os.getpid()]", "True"},
+                {"os.listdir('/proc/acpi') if os.path.exists('/proc/acpi') else []", "[]"},
+                /* network */
+                {"p(socket.create_connection, ('192.0.2.1', 80), 1)", "ENETUNREACH"},
+                {"p(socket.create_connection, ('2001:db8::1', 80), 1)", "ENETUNREACH"},
+                {"p(socket.create_connection, ('127.0.0.1', 22), 1)", "ECONNREFUSED"},
+                {"socket.if_nameindex()", "[(1, 'lo')]"},
+        };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(attempts) / sizeof(attempts[0]); i++)
+                attempt(attempts[i].expression, attempts[i].answer);
+}
+
+/* What ordinary programs need still works. */
+static void test_ordinary_work(void **state)
+{
+        static const char *const works[] = {
+                "__import__('subprocess').run(['true']).returncode == 0",
+                "__import__('threading').Thread(target=print).start() is None",
+                "__import__('multiprocessing').Pool(2).map(abs, [-1, -2]) == [1, 2]",
+                "__import__('tempfile').TemporaryFile().write(b'x') == 1",
+                "(lambda pair: pair[0].send(b'x'))(socket.socketpair()) == 1",
+                "socket.create_server(('127.0.0.1', 0)).getsockname()[0] == '127.0.0.1'",
+                "socket.getaddrinfo('localhost', 80)[0][4][0] in ('::1', '127.0.0.1')",
+                "len(os.urandom(8)) == 8 and os.cpu_count() > 0",
+                "os.path.exists(os.ctermid()) is False",
+                "__import__('mmap').mmap(-1, 4096).write(b'x') == 1",
+                "__import__('pwd').getpwuid(os.getuid()).pw_name == 'agent'",
+                "__import__('ssl').create_default_context() is not None",
+        };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(works) / sizeof(works[0]); i++) {
+                _cleanup_free_ char *script = bh_format("%sassert %s", PRELUDE, works[i]);
+
+                bh_lab_command(&lab, RUN("python3", "-c", script), &outcome);
+                if (outcome.prepared < 0 || outcome.end.by_signal || outcome.end.status != 0)
+                        fail_msg("%s: %s", works[i], outcome.output);
+        }
+}
+
+/* A listener in the host's abstract namespace cannot be reached. */
+static void test_abstract_sockets_of_the_host(void **state)
+{
+        struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "\0bulkhead-canary"};
+        _cleanup_close_ int canary = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 16);
+
+        (void)state;
+        assert_int_equal(bind(canary, (struct sockaddr *)&address, size), 0);
+        assert_int_equal(listen(canary, 1), 0);
+        attempt("p(socket.socket(socket.AF_UNIX).connect, b'\\0bulkhead-canary')", "ECONNREFUSED");
+}
+
+/* FIELD-CASES A07: what the caller has open, also without close-on-exec, is not there. */
+static void test_inherited_descriptors(void **state)
+{
+        int leaked = open("/etc/shadow", O_RDONLY); /* on purpose not close-on-exec */
+
+        (void)state;
+        assert_int_equal(dup2(leaked, 9), 9);
+        attempt("sorted(os.listdir('/proc/self/fd'))", "['0', '1', '2', '3']");
+        attempt("p(os.fstat, 9)", "EBADF");
+        bh_close(9);
+        bh_close(leaked);
+}
+
+static void test_fork_bomb_is_bounded(void **state)
+{
+        const struct bh_lab_input input = {.kill_after_ms = 500};
+        _cleanup_(bh_plan_cleanup) struct bh_plan *plan =
+                bh_lab_plan(RUN("python3", "-c",
+                                "import os\nwhile 1:\n try: os.fork()\n"
+                                " except OSError: pass"));
+
+        (void)state;
+        plan->limits.value[BH_LIMIT_PIDS] = 20;
+        bh_lab_run(&lab, plan, &input, &outcome);
+        json_decref(outcome.observed);
+        assert_int_equal(outcome.prepared, 0);
+        assert_true(outcome.end.by_signal);
+        assert_int_equal(outcome.end.status, SIGKILL);
+}
+
+static int open_lab(void **state)
+{
+        (void)state;
+        bh_lab_open(&lab, &bh_subprocess_driver);
+        return 0;
+}
+
+static int close_lab(void **state)
+{
+        (void)state;
+        bh_lab_close(&lab);
+        return 0;
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_attempts),
+                cmocka_unit_test(test_ordinary_work),
+                cmocka_unit_test(test_abstract_sockets_of_the_host),
+                cmocka_unit_test(test_inherited_descriptors),
+                cmocka_unit_test(test_fork_bomb_is_bounded),
+        };
+
+        if (bh_test_lacks_root("the subprocess driver"))
+                return TEST_SKIPPED;
+        return cmocka_run_group_tests(tests, open_lab, close_lab);
+}
