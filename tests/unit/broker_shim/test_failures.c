@@ -1,5 +1,7 @@
 /* broker/shim/run.c, provision.c, finish.c: boundaries and brokers that fail. */
+#include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -7,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -283,6 +286,93 @@ static void every_last_byte_comes_each_time(void **state)
         }
 }
 
+/* ---- A full disk ---- */
+
+/* The execution's directory on a disk of three pages, two of which are taken. */
+static void use_small_disk(struct fixture *fixture)
+{
+        struct broker_double *broker = &fixture->broker;
+
+        assert_int_equal(unshare(CLONE_NEWNS), 0);
+        assert_int_equal(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+        assert_int_equal(mount("small", broker->path, "tmpfs", 0, "size=12k"), 0);
+        bh_close(broker->directory);
+        broker->directory = open(broker->path, O_DIRECTORY | O_CLOEXEC);
+}
+
+static void fill_disk(struct fixture *fixture)
+{
+        _cleanup_close_ int fd =
+                openat(fixture->broker.directory, "filler", O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+        char page[4096] = "";
+
+        assert_true(fd >= 0);
+        while (write(fd, page, sizeof(page)) > 0)
+                ;
+        assert_int_equal(errno, ENOSPC);
+}
+
+static void empty_disk(struct fixture *fixture)
+{
+        assert_int_equal(unlinkat(fixture->broker.directory, "filler", 0), 0);
+}
+
+/* Runs to its end without a broker, and with nowhere to put the result. */
+static void end_on_full_disk(struct fixture *fixture)
+{
+        _cleanup_json_ json_t *provisioning = NULL, *running = NULL;
+
+        open_shim(fixture);
+        use_small_disk(fixture);
+        broker_double_start_take(&fixture->broker, order_for(RUN("sleep:30", "exit:6")), NULL, 0);
+        provisioning = broker_double_hear(&fixture->broker, "state");
+        running = broker_double_hear(&fixture->broker, "state");
+        fill_disk(fixture);
+        broker_double_die(&fixture->broker);
+        usleep(150000);
+        assert_int_equal(waitpid(fixture->broker.shim, NULL, WNOHANG), 0);
+        assert_false(broker_double_has_file(&fixture->broker, BH_SHIM_RESULT_FILE));
+}
+
+static void a_result_waits_for_room(void **state)
+{
+        struct fixture *fixture = *state;
+        _cleanup_json_ json_t *result = NULL;
+
+        end_on_full_disk(fixture);
+        empty_disk(fixture);
+        assert_int_equal(broker_double_wait_shim(&fixture->broker), 0);
+        result = broker_double_stored_result(&fixture->broker);
+        assert_int_equal(json_integer_value(json_object_get(result, "exit_code")), 6);
+        assert_int_equal(umount2(fixture->broker.path, MNT_DETACH), 0);
+}
+
+static void a_result_without_room_can_be_adopted(void **state)
+{
+        struct fixture *fixture = *state;
+        _cleanup_json_ json_t *status = NULL;
+
+        end_on_full_disk(fixture);
+        broker_double_adopt(&fixture->broker);
+        status = broker_double_hear(&fixture->broker, "status");
+        assert_string_equal(text_of(status, "state"), "ended");
+        assert_outcome(fixture, "exited", "");
+        empty_disk(fixture);
+        assert_int_equal(umount2(fixture->broker.path, MNT_DETACH), 0);
+}
+
+static void output_without_room_is_told(void **state)
+{
+        struct fixture *fixture = *state;
+
+        open_shim(fixture);
+        use_small_disk(fixture);
+        broker_double_start_take(&fixture->broker, order_for(RUN("flood:100000", "exit:7")), NULL,
+                                 0);
+        assert_outcome(fixture, "exited", "stdout was lost after 12288 bytes: No space left");
+        assert_int_equal(umount2(fixture->broker.path, MNT_DETACH), 0);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
@@ -306,6 +396,9 @@ int main(void)
                 TEST(a_new_broker_can_kill),
                 TEST(a_result_that_is_not_taken_is_stored),
                 TEST(a_broker_that_dies_with_the_result_untaken_finds_it),
+                TEST(a_result_waits_for_room),
+                TEST(a_result_without_room_can_be_adopted),
+                TEST(output_without_room_is_told),
                 TEST(every_last_byte_comes_each_time),
         };
 
