@@ -1,0 +1,262 @@
+/* Writing, reading and verifying the audit log. */
+#include "broker/daemon/audit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "broker/daemon/audit_chain.h"
+#include "broker/daemon/audit_file.h"
+
+struct bh_audit {
+        int directory; /* borrowed */
+        int fd;        /* the last file, for appending and reading; -1 before the first entry */
+        int64_t file_max;
+        off_t size;       /* of the last file, durable */
+        int64_t sequence; /* of the last entry that is durable */
+        char hash[BH_DIGEST_TEXT_SIZE];
+        /* what this turn added */
+        char *buffer;
+        size_t used, capacity;
+        int64_t next_sequence;
+        char next_hash[BH_DIGEST_TEXT_SIZE];
+};
+
+/* Walks a whole file. *ret_end: after the last whole entry. */
+static int check_file(int fd, int64_t *sequence, char hash[BH_DIGEST_TEXT_SIZE], bool trust_first,
+                      off_t *ret_end, struct bh_error *error)
+{
+        off_t offset = 0;
+        for (;;) {
+                _cleanup_json_ json_t *entry = NULL;
+                off_t next = 0;
+                int r = bh_audit_line(fd, offset, &entry, &next, error);
+                if (r < 0)
+                        return -1;
+                if (r == 0)
+                        break;
+                const char *previous = json_string_value(json_object_get(entry, "previous"));
+                if (offset > 0 || !trust_first || !previous)
+                        previous = hash;
+                if (bh_audit_entry_check(entry, *sequence + 1, previous, hash, error) < 0)
+                        return -1;
+                (*sequence)++;
+                offset = next;
+        }
+        *ret_end = offset;
+        return 0;
+}
+
+static int open_file(struct bh_audit *audit, int64_t first, struct bh_error *error)
+{
+        char name[BH_AUDIT_NAME_SIZE];
+        bh_audit_file_name(first, name);
+        int fd = openat(audit->directory, name,
+                        O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (fd < 0 || fsync(audit->directory) < 0) {
+                int errnum = errno;
+                bh_close(fd);
+                return bh_error_errno(error, errnum, "open %s", name);
+        }
+        bh_close(audit->fd);
+        audit->fd = fd;
+        return 0;
+}
+
+static void start_turn(struct bh_audit *audit)
+{
+        audit->used = 0;
+        audit->next_sequence = audit->sequence;
+        memcpy(audit->next_hash, audit->hash, sizeof(audit->hash));
+}
+
+/* Cuts an unfinished last line, which was never acknowledged. */
+static int repair(struct bh_audit *audit, off_t end, struct bh_error *error)
+{
+        struct stat st;
+        if (fstat(audit->fd, &st) < 0)
+                return bh_error_errno(error, errno, "audit log");
+        audit->size = end;
+        start_turn(audit);
+        if (st.st_size == end)
+                return 0;
+        if (ftruncate(audit->fd, end) < 0 || fsync(audit->fd) < 0)
+                return bh_error_errno(error, errno, "cut the unfinished audit entry");
+        bh_audit_add_take(audit, "broker", "audit.repaired", json_object(),
+                          json_pack("{sI}", "cut_bytes", (json_int_t)(st.st_size - end)));
+        return bh_audit_commit(audit, error);
+}
+
+/* Opens the file and takes up its chain. *ret_end: after its last whole entry. */
+static int take_up(struct bh_audit *audit, int64_t first, bool trust_first, off_t *ret_end,
+                   struct bh_error *error)
+{
+        if (audit->sequence + 1 != first && !trust_first)
+                return bh_error_set(error, BH_ERROR_INVALID, "entry %lld is missing",
+                                    (long long)(audit->sequence + 1));
+        audit->sequence = first - 1;
+        if (open_file(audit, first, error) < 0)
+                return -1;
+        return check_file(audit->fd, &audit->sequence, audit->hash, trust_first, ret_end, error);
+}
+
+int bh_audit_open(int directory, int64_t file_max, struct bh_audit **ret, struct bh_error *error)
+{
+        _cleanup_(bh_audit_cleanup) struct bh_audit *audit = bh_alloc(sizeof(*audit));
+        _cleanup_free_ int64_t *files = NULL;
+        size_t count = 0;
+        off_t end = 0;
+        audit->directory = directory;
+        audit->fd = -1;
+        audit->file_max = file_max;
+        memcpy(audit->hash, bh_audit_genesis, sizeof(audit->hash));
+        if (bh_audit_files(directory, &files, &count, error) < 0)
+                return -1;
+        /* The last two: a crash between making a file and its first entry leaves an empty one,
+         * and the chain then ends in the file before. */
+        size_t start = count > 2 ? count - 2 : 0;
+        for (size_t i = start; i < count; i++)
+                if (take_up(audit, files[i], i == start && files[i] > 1, &end, error) < 0)
+                        return bh_error_prefix(error, "audit log");
+        if (count == 0)
+                start_turn(audit);
+        else if (repair(audit, end, error) < 0)
+                return -1;
+        *ret = bh_steal_ptr(&audit);
+        return 0;
+}
+
+void bh_audit_free(struct bh_audit *audit)
+{
+        if (!audit)
+                return;
+        bh_close(audit->fd);
+        free(audit->buffer);
+        free(audit);
+}
+
+void bh_audit_add_take(struct bh_audit *audit, const char *actor, const char *action,
+                       json_t *subject, json_t *detail)
+{
+        _cleanup_json_ json_t *owned_subject = subject ? subject : json_object();
+        _cleanup_json_ json_t *owned_detail = detail ? detail : json_object();
+        char hash[BH_DIGEST_TEXT_SIZE];
+        _cleanup_json_ json_t *entry =
+                bh_audit_entry(audit->next_sequence + 1, bh_realtime_ms(), actor, action,
+                               owned_subject, owned_detail, audit->next_hash, hash);
+        _cleanup_free_ char *line = bh_json_canonical(entry);
+        size_t length = strlen(line);
+        if (audit->used + length + 1 > audit->capacity) {
+                audit->capacity = (audit->used + length + 1) * 2;
+                audit->buffer = bh_realloc_array(audit->buffer, audit->capacity, 1);
+        }
+        memcpy(audit->buffer + audit->used, line, length);
+        audit->buffer[audit->used + length] = '\n';
+        audit->used += length + 1;
+        audit->next_sequence++;
+        memcpy(audit->next_hash, hash, sizeof(hash));
+}
+
+bool bh_audit_is_dirty(const struct bh_audit *audit)
+{
+        return audit->used > 0;
+}
+
+int bh_audit_commit(struct bh_audit *audit, struct bh_error *error)
+{
+        if (audit->used == 0)
+                return 0;
+        if (audit->fd < 0 || audit->size >= audit->file_max) {
+                if (open_file(audit, audit->sequence + 1, error) < 0)
+                        return -1;
+                audit->size = 0;
+        }
+        if (bh_write_full(audit->fd, audit->buffer, audit->used) < 0 || fdatasync(audit->fd) < 0) {
+                int errnum = errno;
+                /* Cutting can fail too; then the next open finds the half line and repairs it. */
+                if (ftruncate(audit->fd, audit->size) < 0)
+                        errnum = errno;
+                return bh_error_errno(error, errnum, "write the audit log");
+        }
+        audit->size += (off_t)audit->used;
+        audit->sequence = audit->next_sequence;
+        memcpy(audit->hash, audit->next_hash, sizeof(audit->hash));
+        audit->used = 0;
+        return 0;
+}
+
+int64_t bh_audit_last(const struct bh_audit *audit)
+{
+        return audit->next_sequence;
+}
+
+static int read_from(int fd, int64_t after, size_t limit, json_t *entries, struct bh_error *error)
+{
+        off_t offset = 0;
+        if (bh_audit_seek(fd, after, &offset, error) < 0)
+                return -1;
+        while (json_array_size(entries) < limit) {
+                json_t *entry = NULL;
+                int r = bh_audit_line(fd, offset, &entry, &offset, error);
+                if (r <= 0)
+                        return r;
+                json_array_append_new(entries, entry);
+        }
+        return 0;
+}
+
+int bh_audit_read(struct bh_audit *audit, int64_t after, size_t limit, json_t **ret,
+                  struct bh_error *error)
+{
+        _cleanup_json_ json_t *entries = json_array();
+        _cleanup_free_ int64_t *files = NULL;
+        size_t count = 0;
+        if (bh_audit_files(audit->directory, &files, &count, error) < 0)
+                return -1;
+        for (size_t i = 0; i < count && json_array_size(entries) < limit; i++) {
+                if (i + 1 < count && files[i + 1] <= after + 1)
+                        continue;
+                char name[BH_AUDIT_NAME_SIZE];
+                bh_audit_file_name(files[i], name);
+                _cleanup_close_ int fd =
+                        bh_open_beneath(audit->directory, name, O_RDONLY, 0, error);
+                if (fd < 0 || read_from(fd, after, limit, entries, error) < 0)
+                        return -1;
+        }
+        *ret = bh_steal_ptr(&entries);
+        return 0;
+}
+
+int bh_audit_verify(int directory, int64_t *ret_count, struct bh_error *error)
+{
+        _cleanup_free_ int64_t *files = NULL;
+        size_t count = 0;
+        int64_t sequence = 0;
+        char hash[BH_DIGEST_TEXT_SIZE];
+        memcpy(hash, bh_audit_genesis, sizeof(hash));
+        if (bh_audit_files(directory, &files, &count, error) < 0)
+                return -1;
+        for (size_t i = 0; i < count; i++) {
+                char name[BH_AUDIT_NAME_SIZE];
+                off_t end = 0;
+                bh_audit_file_name(files[i], name);
+                _cleanup_close_ int fd = bh_open_beneath(directory, name, O_RDONLY, 0, error);
+                if (fd < 0)
+                        return -1;
+                if (files[i] != sequence + 1)
+                        return bh_error_set(error, BH_ERROR_INVALID, "entry %lld is missing",
+                                            (long long)(sequence + 1));
+                if (check_file(fd, &sequence, hash, false, &end, error) < 0)
+                        return bh_error_prefix(error, "%s", name);
+                if (i + 1 < count && lseek(fd, 0, SEEK_END) != end)
+                        return bh_error_set(error, BH_ERROR_INVALID, "%s: its last line is torn",
+                                            name);
+        }
+        *ret_count = sequence;
+        return 0;
+}
