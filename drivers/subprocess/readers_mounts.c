@@ -10,8 +10,8 @@
 #include "drivers/kernel/mounts.h"
 #include "drivers/subprocess/readers.h"
 
-/* ext4 rounds its size up to whole block groups and counts no journal; tmpfs to pages. */
-#define IMAGE_SLACK ((int64_t)1 << 20)
+/* An image's own directories are in its count, and sizes are rounded up to pages. */
+#define IMAGE_SLACK ((int64_t)64 << 10)
 #define PAGE_SLACK  ((int64_t)64 << 10)
 
 static bool is_proc(const char *target)
@@ -132,7 +132,9 @@ static int measure(const struct bh_view *view, const char *path, int64_t *ret_by
 
         if (fd < 0 || fstatfs(fd, &status) < 0)
                 return bh_error_errno(error, errno, "measure %s", path);
-        *ret_bytes = (int64_t)status.f_blocks * status.f_bsize;
+        /* Less what the file system keeps for itself (ext4: reserved clusters). */
+        *ret_bytes =
+                (int64_t)(status.f_blocks - (status.f_bfree - status.f_bavail)) * status.f_bsize;
         *ret = json_pack("{sI sI}", "bytes", (json_int_t)*ret_bytes, "inodes",
                          (json_int_t)status.f_files);
         return 0;
@@ -149,7 +151,7 @@ static int check_size(const char *what, int64_t bytes, int64_t most, struct bh_e
 
 int bh_read_scratch(const struct bh_view *view, json_t **ret, struct bh_error *error)
 {
-        int64_t limit = view->boundary->scratch_bytes, bytes;
+        int64_t limit = view->boundary->scratch_bytes, bytes = 0;
 
         if (limit < BH_IMAGE_BYTES_MIN)
                 limit = BH_IMAGE_BYTES_MIN;
@@ -160,7 +162,7 @@ int bh_read_scratch(const struct bh_view *view, json_t **ret, struct bh_error *e
 
 int bh_read_shm(const struct bh_view *view, json_t **ret, struct bh_error *error)
 {
-        int64_t bytes;
+        int64_t bytes = 0;
 
         if (measure(view, "root/dev/shm", &bytes, ret, error) < 0)
                 return -1;
