@@ -114,10 +114,10 @@ static int read_file(const char *path, struct bh_config *config, struct bh_error
         if (bh_read_file(AT_FDCWD, path, CONFIG_FILE_MAX, &text, &size, error) < 0)
                 return bh_error_prefix(error, "config");
         if (bh_json_parse(text, size, &json, error) < 0)
-                return bh_error_prefix(error, "config %s", path);
+                return bh_error_prefix(error, "config %s: %s", path, error->subject);
         struct bh_json_at root = BH_JSON_ROOT(json);
         if (bh_config_decode(&root, config, error) < 0)
-                return bh_error_prefix(error, "config %s", path);
+                return bh_error_prefix(error, "config %s: %s", path, error->subject);
         config->file = bh_strdup(path);
         return 0;
 }

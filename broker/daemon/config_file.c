@@ -1,5 +1,6 @@
 /* The config file's document. Members whose feature is not built yet are checked all the same,
  * so that a file that is accepted today is not refused by the release that uses them. */
+#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,11 +106,12 @@ static int decode_hosts(const struct bh_json_at *egress, struct bh_error *error)
                         return -1;
                 for (size_t i = 0; i < count; i++) {
                         struct bh_json_at item = bh_json_element(&host, i);
-                        struct bh_cidr cidr;
+                        struct in6_addr address;
                         const char *text = NULL;
                         if (bh_json_string(&item, 1, 64, &text, error) < 0)
                                 return -1;
-                        if (strchr(text, '/') || bh_cidr_parse(text, &cidr) < 0)
+                        if (inet_pton(AF_INET, text, &address) != 1 &&
+                            inet_pton(AF_INET6, text, &address) != 1)
                                 return bh_json_fail(&item, error, "is no IP address");
                 }
         }

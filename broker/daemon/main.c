@@ -71,8 +71,7 @@ static int isolate_before_daemon(struct bh_error *error)
 
 static int complain(const struct bh_error *error, int status)
 {
-        fprintf(stderr, "bulkheadd: %s%s%s\n", error->message, error->subject[0] ? " at " : "",
-                error->subject);
+        fprintf(stderr, "bulkheadd: %s\n", error->message);
         return status;
 }
 
