@@ -75,7 +75,9 @@ void bh_http_problem_from_error(struct bh_http_problem *problem, const struct bh
                 bh_http_problem_set(problem, 503, "unavailable", "%s", error->message);
                 break;
         default:
-                bh_http_problem_set(problem, 500, "internal_error", "%s", error->message);
+                /* What went wrong inside is for the log; it may name paths of this host. */
+                bh_http_problem_set(problem, 500, "internal_error",
+                                    "the API failed; its log says how");
                 break;
         }
 }
