@@ -118,7 +118,7 @@ int bh_readback_open(pid_t pid, bool mounts, struct bh_readback *ret, struct bh_
         struct bh_readback readback = BH_READBACK_NONE;
         char path[32], *text;
 
-        snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+        snprintf(path, sizeof(path), "/proc/%d", (int)(pid ? pid : getpid()));
         readback.process = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (readback.process < 0)
                 return bh_error_errno(error, errno, "open %s", path);
@@ -172,31 +172,17 @@ int bh_readback_file(const struct bh_readback *readback, const char *path, char 
         return bh_read_file(readback->process, path, FILE_MAX, ret, NULL, error);
 }
 
-static int namespace_of(int process, const char *name, ino_t *ret, struct bh_error *error)
+int bh_readback_namespace(const struct bh_readback *readback, const char *name, ino_t *ret,
+                          struct bh_error *error)
 {
         char path[32];
         struct stat status;
 
         snprintf(path, sizeof(path), "ns/%s", name);
-        if (fstatat(process, path, &status, 0) < 0)
+        if (fstatat(readback->process, path, &status, 0) < 0)
                 return bh_error_errno(error, errno, "look at %s", path);
         *ret = status.st_ino;
         return 0;
-}
-
-int bh_readback_namespace(const struct bh_readback *readback, const char *name, ino_t *ret,
-                          struct bh_error *error)
-{
-        return namespace_of(readback->process, name, ret, error);
-}
-
-int bh_readback_own_namespace(const char *name, ino_t *ret, struct bh_error *error)
-{
-        _cleanup_close_ int self = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-        if (self < 0)
-                return bh_error_errno(error, errno, "open /proc/self");
-        return namespace_of(self, name, ret, error);
 }
 
 static int compare_numbers(const void *a, const void *b)
@@ -220,7 +206,7 @@ int bh_readback_descriptors(const struct bh_readback *readback, int *ret, size_t
                 if (entry->d_name[0] == '.')
                         continue;
                 if (count < room)
-                        ret[count] = atoi(entry->d_name);
+                        ret[count] = (int)strtol(entry->d_name, NULL, 10);
                 count++;
         }
         closedir(stream);

@@ -43,9 +43,12 @@ struct bh_readback {
         struct bh_mount_table mounts;
 };
 
-#define BH_READBACK_NONE ((struct bh_readback){.process = -1})
+#define BH_READBACK_NONE      \
+        {                     \
+                .process = -1 \
+        } /* to begin with */
 
-/* Opens a process and reads its status and, when asked, its mount table. */
+/* Opens a process and reads its status and, when asked, its mount table. Pid 0 is the caller. */
 int bh_readback_open(pid_t pid, bool mounts, struct bh_readback *ret, struct bh_error *error);
 void bh_readback_clear(struct bh_readback *readback);
 
@@ -57,10 +60,9 @@ int bh_readback_status(const struct bh_readback *readback, const char *field, ch
 int bh_readback_file(const struct bh_readback *readback, const char *path, char **ret,
                      struct bh_error *error);
 
-/* The identity of a namespace ("net", "pid", …) of the process, or of the caller. */
+/* The identity of one of the process's namespaces ("net", "pid", …). */
 int bh_readback_namespace(const struct bh_readback *readback, const char *name, ino_t *ret,
                           struct bh_error *error);
-int bh_readback_own_namespace(const char *name, ino_t *ret, struct bh_error *error);
 
 /* The lowest `room` open descriptors, in order; returns how many there are, or -1. */
 int bh_readback_descriptors(const struct bh_readback *readback, int *ret, size_t room,

@@ -31,6 +31,7 @@
 #define NETLINK_FAMILY   16U  /* AF_NETLINK */
 #define PERSONALITY_ASK  0xffffffffU
 #define PROGRAM_MAX      BPF_MAXINSNS
+#define FILE_MAX         (BH_DIGEST_TEXT_SIZE + PROGRAM_MAX * sizeof(struct sock_filter))
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define LOW_WORD(argument) offsetof(struct seccomp_data, args[argument])
@@ -161,6 +162,14 @@ static unsigned short write_head(struct sock_filter *head)
         return sizeof(text) / sizeof(text[0]);
 }
 
+static void set_digest(struct bh_seccomp_program *program)
+{
+        char hex[BH_SHA256_HEX_SIZE];
+
+        bh_sha256_hex(program->instructions, program->count * sizeof(struct sock_filter), hex);
+        snprintf(program->digest, sizeof(program->digest), "sha256:%s", hex);
+}
+
 int bh_seccomp_compile(struct bh_seccomp_program *ret, struct bh_error *error)
 {
         _cleanup_(release_filter) scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
@@ -189,28 +198,39 @@ int bh_seccomp_compile(struct bh_seccomp_program *ret, struct bh_error *error)
                 return bh_error_set(error, BH_ERROR_INTERNAL, "seccomp filter of %zd bytes", size);
         ret->count = (unsigned short)(head + (size_t)size / sizeof(*program));
         ret->instructions = bh_steal_ptr(&program);
+        set_digest(ret);
         return 0;
 }
 
 int bh_seccomp_save(const struct bh_seccomp_program *program, const char *path,
                     struct bh_error *error)
 {
-        return bh_write_file_atomic(AT_FDCWD, path, program->instructions,
-                                    program->count * sizeof(*program->instructions), 0600, error);
+        size_t digest = strlen(program->digest), size = program->count * sizeof(struct sock_filter);
+        _cleanup_free_ char *data = bh_alloc(digest + 1 + size);
+
+        memcpy(data, program->digest, digest);
+        data[digest] = '\n';
+        memcpy(data + digest + 1, program->instructions, size);
+        return bh_write_file_atomic(AT_FDCWD, path, data, digest + 1 + size, 0600, error);
 }
 
 int bh_seccomp_read(const char *path, struct bh_seccomp_program *ret, struct bh_error *error)
 {
         _cleanup_free_ char *data = NULL;
-        size_t size;
+        size_t size, digest;
 
-        if (bh_read_file(AT_FDCWD, path, PROGRAM_MAX * sizeof(struct sock_filter), &data, &size,
-                         error) < 0)
+        if (bh_read_file(AT_FDCWD, path, FILE_MAX, &data, &size, error) < 0)
                 return -1;
-        if (size == 0 || size % sizeof(struct sock_filter) != 0)
+        digest = strcspn(data, "\n");
+        if (digest >= sizeof(ret->digest) || size <= digest + 1 ||
+            (size - digest - 1) % sizeof(struct sock_filter) != 0)
                 return bh_error_set(error, BH_ERROR_INVALID, "%s is not a seccomp filter", path);
+        size -= digest + 1;
+        memcpy(ret->digest, data, digest);
+        ret->digest[digest] = '\0';
+        ret->instructions = bh_alloc(size);
+        memcpy(ret->instructions, data + digest + 1, size);
         ret->count = (unsigned short)(size / sizeof(struct sock_filter));
-        ret->instructions = (struct sock_filter *)(void *)bh_steal_ptr(&data);
         return 0;
 }
 
@@ -219,14 +239,6 @@ int bh_seccomp_load(const struct bh_seccomp_program *program)
         struct sock_fprog filter = {.len = program->count, .filter = program->instructions};
 
         return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter) < 0 ? -errno : 0;
-}
-
-void bh_seccomp_digest(const struct bh_seccomp_program *program, char ret[BH_DIGEST_TEXT_SIZE])
-{
-        char hex[BH_SHA256_HEX_SIZE];
-
-        bh_sha256_hex(program->instructions, program->count * sizeof(*program->instructions), hex);
-        snprintf(ret, BH_DIGEST_TEXT_SIZE, "sha256:%s", hex);
 }
 
 void bh_seccomp_clear(struct bh_seccomp_program *program)

@@ -12,12 +12,14 @@
 struct bh_seccomp_program {
         struct sock_filter *instructions; /* owned */
         unsigned short count;
+        char digest[BH_DIGEST_TEXT_SIZE]; /* "sha256:…" of the instructions: names it in evidence */
 };
 
 /* Compiles the list for this machine. */
 int bh_seccomp_compile(struct bh_seccomp_program *ret, struct bh_error *error);
 
-/* Writes and reads a program's file: its instructions as the kernel takes them, no header. */
+/* Writes and reads a program's file: its digest, a newline, and the instructions as the kernel
+ * takes them. Reading does not hash: a shim's first digest would cost more than its boundary. */
 int bh_seccomp_save(const struct bh_seccomp_program *program, const char *path,
                     struct bh_error *error);
 int bh_seccomp_read(const char *path, struct bh_seccomp_program *ret, struct bh_error *error);
@@ -25,9 +27,6 @@ int bh_seccomp_read(const char *path, struct bh_seccomp_program *ret, struct bh_
 /* Puts the filter on the calling thread, for ever. Needs no_new_privs. Async-signal-safe;
  * 0 or -errno. */
 int bh_seccomp_load(const struct bh_seccomp_program *program);
-
-/* "sha256:…" of the instructions: what evidence names the filter by. */
-void bh_seccomp_digest(const struct bh_seccomp_program *program, char ret[BH_DIGEST_TEXT_SIZE]);
 
 /* How many calls the list lets through on this machine. */
 size_t bh_seccomp_rule_count(void);

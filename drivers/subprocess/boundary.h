@@ -29,7 +29,8 @@ struct bh_subprocess {
         ino_t gateway;
         enum bh_workspace_kind workspace_kind;
         bool workspace_writable;
-        int64_t scratch_bytes, shm_bytes;
+        enum bh_scratch_backing scratch_backing;
+        int64_t scratch_bytes, scratch_inodes, shm_bytes;
 
         /* Evidence that exists only before the workload runs. */
         int landlock_abi;

@@ -41,10 +41,11 @@ static const struct {
 
 #define CONTROL_COUNT (sizeof(controls) / sizeof(controls[0]))
 
-#define VIEW_NONE                                                      \
-        {                                                              \
-                .workload = BH_READBACK_NONE, .init = BH_READBACK_NONE \
-        }
+static const struct bh_view view_none = {
+        .workload = BH_READBACK_NONE,
+        .init = BH_READBACK_NONE,
+        .self = BH_READBACK_NONE,
+};
 
 static size_t find(const char *name)
 {
@@ -71,18 +72,20 @@ static void clear_view(struct bh_view *view)
 {
         bh_readback_clear(&view->workload);
         bh_readback_clear(&view->init);
+        bh_readback_clear(&view->self);
         free(view->membership);
         json_decref(view->cgroup);
 }
 
-/* Fills a VIEW_NONE. On failure what was opened is left to clear_view. */
+/* Fills a view_none. On failure what was opened is left to clear_view. */
 static int open_view(const struct bh_subprocess *boundary, struct bh_view *ret,
                      struct bh_error *error)
 {
         ret->boundary = boundary;
         ret->cgroup = bh_cgroup_observe(boundary->cgroup);
         if (bh_readback_open(boundary->workload.pid, true, &ret->workload, error) < 0 ||
-            bh_readback_open(boundary->init.pid, false, &ret->init, error) < 0)
+            bh_readback_open(boundary->init.pid, false, &ret->init, error) < 0 ||
+            bh_readback_open(0, false, &ret->self, error) < 0)
                 return -1;
         return bh_readback_file(&ret->workload, "cgroup", &ret->membership, error);
 }
@@ -104,7 +107,7 @@ static int read_control(struct bh_view *view, size_t control, json_t *evidence,
 
 int bh_subprocess_verify(struct bh_subprocess *boundary, struct bh_error *error)
 {
-        _cleanup_(clear_view) struct bh_view view = VIEW_NONE;
+        _cleanup_(clear_view) struct bh_view view = view_none;
         _cleanup_json_ json_t *evidence = json_object();
 
         if (open_view(boundary, &view, error) < 0)
@@ -124,7 +127,7 @@ int bh_subprocess_verify(struct bh_subprocess *boundary, struct bh_error *error)
 int bh_subprocess_observe(struct bh_boundary *base, json_t **ret, struct bh_error *error)
 {
         struct bh_subprocess *boundary = (struct bh_subprocess *)base;
-        _cleanup_(clear_view) struct bh_view view = VIEW_NONE;
+        _cleanup_(clear_view) struct bh_view view = view_none;
         json_t *evidence;
 
         /* Nothing has changed since prepare() looked: the workload's process still waits. */

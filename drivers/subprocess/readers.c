@@ -36,7 +36,7 @@ int bh_read_namespace(const struct bh_view *view, json_t **ret, struct bh_error 
         ino_t seen, own;
 
         if (bh_readback_namespace(&view->workload, name, &seen, error) < 0 ||
-            bh_readback_own_namespace(name, &own, error) < 0)
+            bh_readback_namespace(&view->self, name, &own, error) < 0)
                 return -1;
         *ret = json_pack("{sI}", "id", (json_int_t)seen);
         if (seen == own)
@@ -49,21 +49,18 @@ int bh_read_namespace(const struct bh_view *view, json_t **ret, struct bh_error 
 
 /* ---- identity ---- */
 
-/* A map file has exactly one line, "inside outside 1" in columns. */
+/* A map file has exactly one line of three columns (proc_pid_uid_map(5)). */
 static int check_map(const struct bh_view *view, const char *file, unsigned inside, uid_t outside,
                      json_t *observed, struct bh_error *error)
 {
-        _cleanup_free_ char *text = NULL;
-        unsigned from, to, count;
-        int end = 0;
+        _cleanup_free_ char *seen = NULL;
+        char wanted[FIELD_MAX];
 
-        if (bh_readback_file(&view->workload, file, &text, error) < 0)
+        if (bh_readback_file(&view->workload, file, &seen, error) < 0)
                 return -1;
-        json_object_set_new(observed, file, json_string(text));
-        if (sscanf(text, "%u %u %u %n", &from, &to, &count, &end) != 3 || text[end] != '\0' ||
-            from != inside || to != outside || count != 1)
-                return differs(error, file, text);
-        return 0;
+        json_object_set_new(observed, file, json_string(seen));
+        snprintf(wanted, sizeof(wanted), "%10u %10u %10u\n", inside, outside, 1U);
+        return strcmp(seen, wanted) == 0 ? 0 : differs(error, file, seen);
 }
 
 /* Uid and Gid have four columns: real, effective, saved, file system. */

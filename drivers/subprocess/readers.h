@@ -6,10 +6,10 @@
 #include "drivers/kernel/readback.h"
 #include "drivers/subprocess/boundary.h"
 
-/* The processes of one boundary, read once for all readers. */
+/* The processes of one boundary, and our own, read once for all readers. */
 struct bh_view {
         const struct bh_subprocess *boundary;
-        struct bh_readback workload, init;
+        struct bh_readback workload, init, self;
         char *membership;    /* the workload's /proc/<pid>/cgroup */
         json_t *cgroup;      /* bh_cgroup_observe */
         const char *control; /* the one that is read */

@@ -122,51 +122,47 @@ int bh_read_dev(const struct bh_view *view, json_t **ret, struct bh_error *error
         return 0;
 }
 
-/* Bytes and inodes that fit on the file system at a place of the workload's. */
-static int measure(const struct bh_view *view, const char *path, int64_t *ret_bytes, json_t **ret,
-                   struct bh_error *error)
+/* Compares what the file system at a place of the workload's can hold with what it should. A
+ * tmpfs without a limit says 0. */
+static int check_size(const struct bh_view *view, const char *path, int64_t most_bytes,
+                      int64_t most_inodes, json_t **ret, struct bh_error *error)
 {
         _cleanup_close_ int fd =
                 openat(view->workload.process, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
         struct statfs status;
+        int64_t bytes, inodes;
 
         if (fd < 0 || fstatfs(fd, &status) < 0)
                 return bh_error_errno(error, errno, "measure %s", path);
         /* Less what the file system keeps for itself (ext4: reserved clusters). */
-        *ret_bytes =
-                (int64_t)(status.f_blocks - (status.f_bfree - status.f_bavail)) * status.f_bsize;
-        *ret = json_pack("{sI sI}", "bytes", (json_int_t)*ret_bytes, "inodes",
-                         (json_int_t)status.f_files);
+        bytes = (int64_t)(status.f_blocks - (status.f_bfree - status.f_bavail)) * status.f_bsize;
+        inodes = (int64_t)status.f_files;
+        *ret = json_pack("{sI sI}", "bytes", (json_int_t)bytes, "inodes", (json_int_t)inodes);
+        if (bytes <= 0 || bytes > most_bytes || inodes <= 0 || inodes > most_inodes)
+                return bh_error_set(error, BH_ERROR_SYSTEM,
+                                    "%s holds %lld bytes and %lld inodes, not %lld and %lld", path,
+                                    (long long)bytes, (long long)inodes, (long long)most_bytes,
+                                    (long long)most_inodes);
         return 0;
 }
 
-static int check_size(const char *what, int64_t bytes, int64_t most, struct bh_error *error)
-{
-        /* tmpfs without a size counts 0 blocks. */
-        if (bytes > 0 && bytes <= most)
-                return 0;
-        return bh_error_set(error, BH_ERROR_SYSTEM, "%s holds %lld bytes, not %lld", what,
-                            (long long)bytes, (long long)most);
-}
-
+/* An image has as many inodes as its maker found fit for its size, so size bounds them. */
 int bh_read_scratch(const struct bh_view *view, json_t **ret, struct bh_error *error)
 {
-        int64_t limit = view->boundary->scratch_bytes, bytes = 0;
+        const struct bh_subprocess *boundary = view->boundary;
+        int64_t bytes = boundary->scratch_bytes, inodes = boundary->scratch_inodes;
 
-        if (limit < BH_IMAGE_BYTES_MIN)
-                limit = BH_IMAGE_BYTES_MIN;
-        if (measure(view, "root/tmp", &bytes, ret, error) < 0)
-                return -1;
-        return check_size("scratch", bytes, limit + IMAGE_SLACK, error);
+        if (bytes < BH_IMAGE_BYTES_MIN)
+                bytes = BH_IMAGE_BYTES_MIN;
+        if (boundary->scratch_backing == BH_SCRATCH_IMAGE)
+                inodes = bytes;
+        return check_size(view, "root/tmp", bytes + IMAGE_SLACK, inodes, ret, error);
 }
 
 int bh_read_shm(const struct bh_view *view, json_t **ret, struct bh_error *error)
 {
-        int64_t bytes = 0;
-
-        if (measure(view, "root/dev/shm", &bytes, ret, error) < 0)
-                return -1;
-        return check_size("/dev/shm", bytes, view->boundary->shm_bytes + PAGE_SLACK, error);
+        return check_size(view, "root/dev/shm", view->boundary->shm_bytes + PAGE_SLACK,
+                          view->boundary->scratch_inodes, ret, error);
 }
 
 /* A named one is on an image of its own with its owner mapped; an ephemeral one on scratch. */

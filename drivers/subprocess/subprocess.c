@@ -123,7 +123,8 @@ static void fill_texts(struct bh_setup *setup, const struct bh_driver_host *host
 
         setup->run_dir = bh_strdup(host->run_dir);
         setup->root = bh_subprocess_root_path(host);
-        setup->shm_options = bh_format("mode=1777,size=%lld", (long long)plan->shm_bytes);
+        setup->shm_options = bh_format("mode=1777,size=%lld,nr_inodes=%lld",
+                                       (long long)plan->shm_bytes, (long long)plan->scratch_inodes);
         setup->uid_map = bh_format("%u %u 1", plan->inside_uid, outside);
         setup->gid_map = bh_format("%u %u 1", plan->inside_gid, outside);
         setup->path = find_path(plan);
@@ -245,7 +246,9 @@ static struct bh_subprocess *new_boundary(const struct bh_driver_host *host,
         boundary->inside_gid = plan->inside_gid;
         boundary->workspace_kind = plan->workspace_kind;
         boundary->workspace_writable = plan->workspace_writable;
+        boundary->scratch_backing = plan->scratch_backing;
         boundary->scratch_bytes = plan->scratch_bytes;
+        boundary->scratch_inodes = plan->scratch_inodes;
         boundary->shm_bytes = plan->shm_bytes;
         return boundary;
 }
@@ -375,7 +378,7 @@ static int build(struct bh_subprocess *boundary, const struct bh_driver_host *ho
         if (await_ready(boundary, error) < 0)
                 return -1;
         boundary->landlock_abi = setup->landlock_abi;
-        bh_seccomp_digest(&setup->seccomp, boundary->seccomp_digest);
+        memcpy(boundary->seccomp_digest, setup->seccomp.digest, sizeof(setup->seccomp.digest));
         return bh_subprocess_verify(boundary, error);
 }
 

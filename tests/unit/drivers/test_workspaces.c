@@ -204,8 +204,10 @@ static void check_full(enum bh_scratch_backing backing)
                 "  dd if=/dev/zero of=$d/f bs=64k 2>&1 | grep -c 'No space left'; "
                 "  rm -f $d/f; "
                 "done; "
-                "i=0; while true 2>/dev/null > /tmp/i$i; do i=$((i+1)); done; "
-                "test $i -lt 20000 && echo inodes";
+                "for d in /tmp /dev/shm; do "
+                "  i=0; while true 2>/dev/null > $d/i$i; do i=$((i+1)); done; "
+                "  test $i -lt 20000 && echo inodes; "
+                "done";
         _cleanup_(bh_plan_cleanup) struct bh_plan *plan = bh_lab_plan(RUN("sh", "-c", script));
 
         plan->scratch_backing = backing;
@@ -214,7 +216,7 @@ static void check_full(enum bh_scratch_backing backing)
         plan->limits.value[BH_LIMIT_MEMORY_BYTES] = (int64_t)64 << 20;
         bh_lab_run(&lab, plan, NULL, &outcome);
         json_decref(outcome.observed);
-        assert_output("1\n1\n1\ninodes\n");
+        assert_output("1\n1\n1\ninodes\ninodes\n");
         assert_int_equal(outcome.usage.oom_kills, 0);
 }
 
