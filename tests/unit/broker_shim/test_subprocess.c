@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -48,6 +49,8 @@ static int install_host(void **state)
         struct bh_error error = {.message = ""};
 
         (void)state;
+        /* What a killed shim leaves comes to its broker. */
+        assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
         assert_int_equal(unshare(CLONE_NEWNS), 0);
         assert_int_equal(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
         assert_non_null(mkdtemp(base_path));
@@ -137,6 +140,20 @@ static void assert_nothing_left(void)
         assert_null(remains[0]);
         free(remains);
         assert_int_equal(count_processes(), 0);
+}
+
+/* Waits for the end of every orphan; the shim was one of them or is already gone. */
+static void reap_all(void)
+{
+        for (int tries = 0; tries < 400; tries++) {
+                pid_t pid = waitpid(-1, NULL, WNOHANG);
+
+                if (pid < 0)
+                        return;
+                if (pid == 0)
+                        usleep(5000);
+        }
+        fail_msg("a process of a killed shim does not end");
 }
 
 static int tear_down(void **state)
@@ -447,11 +464,33 @@ static void a_killed_shim_leaves_nothing_that_destroy_does_not_remove(void **sta
         await_running(fixture);
         assert_int_equal(kill(fixture->broker.shim, SIGKILL), 0);
         assert_null(broker_double_hear(&fixture->broker, "result"));
+        (void)broker_double_wait_shim(&fixture->broker);
         require(driver->destroy(&host, ORDER_ID, &error) == 0, "destroy", &error);
-        for (int tries = 0; tries < 200 && count_processes() > 0; tries++)
-                usleep(10000);
+        reap_all();
         assert_nothing_left();
         require(driver->destroy(&host, ORDER_ID, &error) == 0, "destroy again", &error);
+}
+
+/* At any moment of building, running and ending. */
+static void a_shim_can_be_killed_at_any_moment(void **state)
+{
+        for (unsigned step = 0; step < 60; step++) {
+                struct fixture *fixture;
+                struct bh_error error = {.message = ""};
+
+                if (step > 0) {
+                        tear_down(state);
+                        set_up(state);
+                }
+                fixture = *state;
+                begin_take(fixture, order_for(SHELL("sleep 98 & sleep 0.002")), NULL);
+                usleep(step * 200);
+                assert_int_equal(kill(fixture->broker.shim, SIGKILL), 0);
+                (void)broker_double_wait_shim(&fixture->broker);
+                require(driver->destroy(&host, ORDER_ID, &error) == 0, "destroy", &error);
+                reap_all();
+                assert_nothing_left();
+        }
 }
 
 #ifdef BULKHEAD_FAULTS
@@ -501,6 +540,7 @@ int main(void)
                 TEST(a_new_broker_adopts),
                 TEST(without_a_broker_the_result_is_stored),
                 TEST(a_killed_shim_leaves_nothing_that_destroy_does_not_remove),
+                TEST(a_shim_can_be_killed_at_any_moment),
 #ifdef BULKHEAD_FAULTS
                 TEST(every_control_can_fail_cleanly),
 #endif
