@@ -103,13 +103,14 @@ static size_t keep_escapes(void *context, struct MHD_Connection *connection, cha
         return strlen(text);
 }
 
-static void on_log(void *context, const char *format, va_list arguments)
+__attribute__((format(printf, 2, 0))) static void on_log(void *context, const char *format,
+                                                         va_list arguments)
 {
         char text[256];
 
         (void)context;
         (void)vsnprintf(text, sizeof(text), format, arguments);
-        bh_log_take(BH_LOG_DEBUG, "http", json_pack("{s:s+}", "message", text, ""));
+        bh_log_take(BH_LOG_DEBUG, "http", json_pack("{s:s}", "message", text));
 }
 
 /* ---- The loop ---- */

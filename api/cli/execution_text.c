@@ -11,21 +11,22 @@
 #include "base/alloc.h"
 
 static const struct {
-        const char *outcome;
+        const char *outcome, *text, *hint;
         int status;
-        const char *text;
 } endings[] = {
-        {"timeout", BH_EXIT_TIMEOUT,
-         "its real time was over and it was killed; --timeout gives more"},
-        {"cpu_limit", BH_EXIT_KILLED,
-         "its processor time was used up and it was killed; --cpu gives more"},
-        {"oom", BH_EXIT_KILLED,
-         "it needed more memory than its limit and was killed; --memory gives more"},
-        {"killed", BH_EXIT_KILLED, "it was killed on request"},
-        {"retiered", BH_EXIT_KILLED,
-         "it was killed because its agent's capabilities now call for a stronger tier"},
-        {"lost", BH_EXIT_REFUSED, "the broker lost it and tore it down; what it did is unknown"},
-        {"boundary_failed", BH_EXIT_REFUSED, "its boundary could not be built, so it never ran"},
+        {"timeout", "its real time was over and it was killed", "; --timeout gives more",
+         BH_EXIT_TIMEOUT},
+        {"cpu_limit", "its processor time was used up and it was killed", "; --cpu gives more",
+         BH_EXIT_KILLED},
+        {"oom", "it needed more memory than its limit and was killed", "; --memory gives more",
+         BH_EXIT_KILLED},
+        {"killed", "it was killed", "", BH_EXIT_KILLED},
+        {"retiered", "it was killed because its agent now needs a stronger tier", "",
+         BH_EXIT_KILLED},
+        {"lost", "the broker lost it and tore it down; how far it came is unknown", "",
+         BH_EXIT_REFUSED},
+        {"boundary_failed", "its boundary could not be built, so it never ran", "",
+         BH_EXIT_REFUSED},
 };
 
 char *bh_execution_outcome(const json_t *execution)
@@ -88,9 +89,11 @@ int bh_execution_exit(struct bh_cli *cli, const json_t *execution)
         for (size_t index = 0; outcome != NULL && index < sizeof(endings) / sizeof(endings[0]);
              index++)
                 if (strcmp(outcome, endings[index].outcome) == 0) {
-                        bh_cli_say(cli, "%s: %s%s%s", outcome, endings[index].text,
-                                   detail != NULL && detail[0] != '\0' ? ": " : "",
-                                   detail != NULL ? detail : "");
+                        bool told = detail != NULL && detail[0] != '\0';
+
+                        bh_cli_say(cli, "%s: %s%s%s%s%s", outcome, endings[index].text,
+                                   told ? " (" : "", told ? detail : "", told ? ")" : "",
+                                   endings[index].hint);
                         return endings[index].status;
                 }
         bh_cli_say(cli, "the broker reports an ending that this client does not know: '%s'",
