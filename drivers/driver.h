@@ -94,7 +94,8 @@ struct bh_driver {
         int (*kill)(struct bh_boundary *boundary, struct bh_error *error);
 
         /* Readback from the running boundary, never from the plan: object of
-         * "control" → {"observed": …, "source": "…"}. */
+         * "control" → {"observed": …, "source": "…", "holds": bool}. Called once before start,
+         * which is refused when a control of the plan is missing or does not hold. */
         int (*observe)(struct bh_boundary *boundary, json_t **ret, struct bh_error *error);
 
         /* Frees the object and its descriptors (which lets the kernel drop the mounts and
