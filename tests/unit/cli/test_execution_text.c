@@ -42,7 +42,7 @@ static void test_exit_statuses(void **state)
                 {"{\"outcome\":\"timeout\"}", 124, "timeout", "--timeout"},
                 {"{\"outcome\":\"cpu_limit\"}", 137, "cpu_limit", "--cpu"},
                 {"{\"outcome\":\"oom\"}", 137, "oom", "--memory"},
-                {"{\"outcome\":\"killed\"}", 137, "killed", "on request"},
+                {"{\"outcome\":\"killed\"}", 137, "killed", "it was killed"},
                 {"{\"outcome\":\"retiered\"}", 137, "retiered", "stronger tier"},
                 {"{\"outcome\":\"lost\",\"detail\":\"shim died\"}", 125, "lost", "shim died"},
                 {"{\"outcome\":\"boundary_failed\",\"detail\":\"seccomp: \\u001b[2J\"}", 125,
