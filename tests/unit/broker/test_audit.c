@@ -1,0 +1,193 @@
+#include "unit.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "broker/daemon/audit.h"
+#include "broker/daemon/audit_file.h"
+
+static char path[64];
+static int directory = -1;
+
+static int setup(void **state)
+{
+        (void)state;
+        temporary_directory(path, sizeof(path));
+        directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        return directory < 0;
+}
+
+static int teardown(void **state)
+{
+        (void)state;
+        int64_t *files = NULL;
+        size_t count = 0;
+        assert_int_equal(bh_audit_files(directory, &files, &count, NULL), 0);
+        for (size_t i = 0; i < count; i++) {
+                char name[BH_AUDIT_NAME_SIZE];
+                bh_audit_file_name(files[i], name);
+                unlinkat(directory, name, 0);
+        }
+        free(files);
+        close(directory);
+        return rmdir(path);
+}
+
+static struct bh_audit *open_log(int64_t file_max)
+{
+        struct bh_audit *audit = NULL;
+        struct bh_error error = {0};
+        if (bh_audit_open(directory, file_max, &audit, &error) < 0)
+                fail_msg("%s", error.message);
+        return audit;
+}
+
+static void add(struct bh_audit *audit, int count)
+{
+        for (int i = 0; i < count; i++) {
+                bh_audit_add_take(audit, "broker", "test.happened", NULL,
+                                  json_pack("{si}", "number", i));
+                assert_int_equal(bh_audit_commit(audit, NULL), 0);
+        }
+}
+
+static int64_t verified(void)
+{
+        int64_t count = 0;
+        return bh_audit_verify(directory, &count, NULL) < 0 ? -1 : count;
+}
+
+static char *first_file(size_t *size)
+{
+        char name[BH_AUDIT_NAME_SIZE], *data = NULL;
+        bh_audit_file_name(1, name);
+        assert_int_equal(bh_read_file(directory, name, 1 << 20, &data, size, NULL), 0);
+        return data;
+}
+
+static void write_first_file(const char *data, size_t size)
+{
+        char name[BH_AUDIT_NAME_SIZE];
+        bh_audit_file_name(1, name);
+        int fd = openat(directory, name, O_WRONLY | O_TRUNC | O_CLOEXEC);
+        assert_int_equal(bh_write_full(fd, data, size), 0);
+        close(fd);
+}
+
+static void the_chain_goes_on_over_restarts_and_files(void **state)
+{
+        (void)state;
+        struct bh_audit *audit = open_log(600); /* two or three entries a file */
+        add(audit, 7);
+        bh_audit_free(audit);
+        audit = open_log(600);
+        add(audit, 5);
+        assert_int_equal(bh_audit_last(audit), 12);
+        bh_audit_free(audit);
+        int64_t *files = NULL;
+        size_t count = 0;
+        assert_int_equal(bh_audit_files(directory, &files, &count, NULL), 0);
+        assert_true(count > 2);
+        free(files);
+        assert_int_equal(verified(), 12);
+}
+
+static void pages_cover_every_entry_once(void **state)
+{
+        (void)state;
+        struct bh_audit *audit = open_log(900);
+        add(audit, 25);
+        int64_t next = 1;
+        for (int64_t after = 0; after < 25;) {
+                _cleanup_json_ json_t *entries = NULL;
+                size_t index = 0;
+                json_t *entry = NULL;
+                assert_int_equal(bh_audit_read(audit, after, 4, &entries, NULL), 0);
+                assert_true(json_array_size(entries) > 0);
+                json_array_foreach (entries, index, entry) {
+                        after = json_integer_value(json_object_get(entry, "sequence"));
+                        assert_int_equal(after, next++);
+                }
+        }
+        _cleanup_json_ json_t *none = NULL;
+        assert_int_equal(bh_audit_read(audit, 25, 4, &none, NULL), 0);
+        assert_int_equal(json_array_size(none), 0);
+        bh_audit_free(audit);
+}
+
+static void tampering_is_seen_and_stops_the_start(void **state)
+{
+        (void)state;
+        struct bh_audit *audit = open_log(BH_AUDIT_FILE_MAX);
+        add(audit, 5);
+        bh_audit_free(audit);
+        size_t size = 0;
+        _cleanup_free_ char *original = first_file(&size);
+        _cleanup_free_ char *changed = strdup(original);
+        char *at = strstr(changed, "\"number\":2");
+        at[strlen("\"number\":")] = '9';
+        write_first_file(changed, size);
+        assert_int_equal(verified(), -1);
+        struct bh_error error = {0};
+        assert_int_equal(bh_audit_open(directory, BH_AUDIT_FILE_MAX, &audit, &error), -1);
+        assert_non_null(strstr(error.message, "entry 3"));
+
+        char *second = strchr(original, '\n') + 1, *third = strchr(second, '\n') + 1;
+        size_t head = (size_t)(second - original), tail = size - (size_t)(third - original);
+        memcpy(changed, original, head);
+        memcpy(changed + head, third, tail);
+        write_first_file(changed, head + tail);
+        assert_int_equal(verified(), -1);
+        write_first_file(original, size);
+        assert_int_equal(verified(), 5);
+}
+
+static void a_torn_last_line_is_cut_and_recorded(void **state)
+{
+        (void)state;
+        struct bh_audit *audit = open_log(BH_AUDIT_FILE_MAX);
+        add(audit, 3);
+        bh_audit_free(audit);
+        size_t size = 0;
+        _cleanup_free_ char *original = first_file(&size);
+        write_first_file(original, size - 10);
+        audit = open_log(BH_AUDIT_FILE_MAX);
+        _cleanup_json_ json_t *entries = NULL;
+        assert_int_equal(bh_audit_read(audit, 2, 10, &entries, NULL), 0);
+        assert_int_equal(json_array_size(entries), 1);
+        json_t *entry = json_array_get(entries, 0);
+        assert_string_equal(json_string_value(json_object_get(entry, "action")), "audit.repaired");
+        assert_int_equal(json_integer_value(json_object_get(entry, "sequence")), 3);
+        bh_audit_free(audit);
+        assert_int_equal(verified(), 3);
+}
+
+static void a_crash_right_after_a_new_file_was_made_is_survived(void **state)
+{
+        (void)state;
+        struct bh_audit *audit = open_log(BH_AUDIT_FILE_MAX);
+        add(audit, 3);
+        bh_audit_free(audit);
+        char name[BH_AUDIT_NAME_SIZE];
+        bh_audit_file_name(4, name);
+        close(openat(directory, name, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+        audit = open_log(BH_AUDIT_FILE_MAX);
+        add(audit, 2);
+        bh_audit_free(audit);
+        assert_int_equal(verified(), 5);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+#define LOG_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+                LOG_TEST(the_chain_goes_on_over_restarts_and_files),
+                LOG_TEST(pages_cover_every_entry_once),
+                LOG_TEST(tampering_is_seen_and_stops_the_start),
+                LOG_TEST(a_torn_last_line_is_cut_and_recorded),
+                LOG_TEST(a_crash_right_after_a_new_file_was_made_is_survived),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
