@@ -9,14 +9,6 @@
 
 #include "api/isolate.h"
 
-#ifdef __SANITIZE_ADDRESS__ /* gcc */
-#define BULKHEAD_SANITIZED
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) /* clang */
-#define BULKHEAD_SANITIZED
-#endif
-#endif
-
 static const int allowed[] = {
         /* Sockets that are open or accepted, and the channel. */
         SCMP_SYS(accept4),

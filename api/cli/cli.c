@@ -27,6 +27,8 @@ static const struct {
         {"tier_unavailable", 0, "'bulkhead doctor' says what is missing on that host"},
         {"limit_unenforceable", 0, "'bulkhead doctor' says what that host can enforce"},
         {"workspace_busy", 0, "wait for the execution that writes it, or kill it"},
+        {"workspace_missing", 0, "'bulkhead workspaces create NAME --size SIZE' makes one"},
+        {"agent_busy", 0, "wait for its executions, or kill them with --force"},
         {"mount_not_allowed", 0, "'bulkhead policy show' lists the allowed roots"},
         {"review_stale", 0, "'bulkhead agents review NAME --note …' records a review"},
         {NULL, 401, "name a valid token with --token-file or BULKHEAD_TOKEN_FILE"},
@@ -200,7 +202,8 @@ static const char *hint_for(const char *code, long status)
         return NULL;
 }
 
-static void say_errors(struct bh_cli *cli, const json_t *errors)
+/* Where it is wrong; the reason only where the problem's own text has not said it. */
+static void say_errors(struct bh_cli *cli, const json_t *errors, const char *told)
 {
         size_t index;
         const json_t *item;
@@ -208,9 +211,10 @@ static void say_errors(struct bh_cli *cli, const json_t *errors)
         json_array_foreach (errors, index, item) {
                 const char *pointer = bh_member_text(item, "pointer");
                 const char *reason = bh_member_text(item, "reason");
+                bool again = reason == NULL || strcmp(reason, told) == 0;
                 _cleanup_free_ char *line = bh_format(
-                        "%s: %s", pointer != NULL && pointer[0] != '\0' ? pointer : "the document",
-                        reason != NULL ? reason : "refused");
+                        "%s%s%s", pointer != NULL && pointer[0] != '\0' ? pointer : "the document",
+                        again ? "" : ": ", again ? "" : reason);
                 _cleanup_free_ char *shown = bh_text_escape(line, strlen(line));
 
                 fprintf(cli->err, "  at %s\n", shown);
@@ -234,7 +238,7 @@ int bh_cli_problem(struct bh_cli *cli, const struct bh_http_response *response,
         fflush(cli->out);
         bh_cli_say(cli, "%s (%ld%s%s)%s%s", what, response->status, code != NULL ? " " : "",
                    code != NULL ? code : "", hint != NULL ? "; " : "", hint != NULL ? hint : "");
-        say_errors(cli, bh_member(response->json, "errors"));
+        say_errors(cli, bh_member(response->json, "errors"), what);
         if (request_id != NULL) {
                 _cleanup_free_ char *shown = bh_text_escape(request_id, strlen(request_id));
 
