@@ -32,7 +32,7 @@ def test_wrong_usage_is_exit_2_and_one_line(tmp_path, arguments):
 
 
 @pytest.mark.parametrize("kind, document, pointer", [
-    ("policy", '{"rules": [{"name": "x", "tier": "VM "}]}', "/rules/0/tier"),
+    ("policy", '{"rules": [{"name": "x", "when": {}, "tier": "VM ", "text": "t"}]}', "/rules/0/tier"),
     ("policy", '{"limits": {"wall": {}}}', "/limits/wall"),
     ("policy", '{"rules": [{"tier": "vm", "tier": "subprocess", "name": "x"}]}', "/rules/0/tier"),
     ("policy", '{"limits": {"wall_ms": {"default": 5, "max": 2}}}', "/limits/wall_ms"),
