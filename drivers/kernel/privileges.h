@@ -5,9 +5,12 @@
 
 #include <sys/types.h>
 
-/* Becomes uid and gid, real, effective and saved, and empties all five capability sets, the
- * bounding set among them; locks the securebits so that no set fills again by being uid 0
- * (capabilities(7)). The caller has dropped its groups. */
+/* Empties the bounding set and locks the securebits, so that no set fills again by being uid 0
+ * or by execve (capabilities(7)). What the caller may do now stays. */
+int bh_privileges_bound(void);
+
+/* Becomes uid and gid, real, effective and saved, and empties the other four capability sets.
+ * After bh_privileges_bound; the caller has dropped its groups. */
 int bh_privileges_drop(uid_t uid, gid_t gid);
 
 /* no_new_privs, inherited by everything from here on (prctl(2)). */

@@ -94,10 +94,12 @@ static int bind_host(int root, const char *path, bool recursive, struct bh_error
 static int make_system_directories(int root, struct bh_error *error)
 {
         size_t count = sizeof(system_directories) / sizeof(system_directories[0]);
+        _cleanup_close_ int host = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
+        if (host < 0)
+                return bh_error_errno(error, errno, "open /");
         for (size_t i = 0; i < count; i++) {
                 const char *name = system_directories[i];
-                _cleanup_close_ int host = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
                 char target[PATH_MAX];
                 ssize_t length = readlinkat(host, name, target, sizeof(target) - 1);
 

@@ -1,5 +1,5 @@
-/* The workload's process from clone to execve: joins its cgroups, waits for its maps, gives up
- * everything, confines itself, reports, waits for leave, becomes the workload. */
+/* The workload's process from clone to execve: joins its cgroups, waits for its maps and mounts,
+ * gives up everything, confines itself, reports, waits for leave, becomes the workload. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -16,7 +16,7 @@
 
 #define CHANNEL_FD       3 /* in the workload's process, until execve closes it */
 #define STANDARD_FDS     3
-#define SPARE_FD         64  /* above the standard ones while those are put in place */
+#define SPARE_FD         16  /* above the standard ones while those are put in place */
 #define EXIT_NOT_FOUND   127 /* as shells have it (POSIX, 2.8.2) */
 #define EXIT_NOT_STARTED 126
 
@@ -192,10 +192,14 @@ void bh_child_run(const struct bh_setup *setup)
         struct bh_setup own = *setup;
         int directory;
 
+        /* While init builds what will be seen. */
         enter_cgroups(setup);
-        wait_for_init(setup);
         if (setsid() < 0)
                 bh_report_failure(setup->channel, "namespace.pid", "start a session", -errno);
+        bh_setup_expect(setup, "capabilities.empty", "bound privileges", bh_privileges_bound());
+        wait_for_init(setup);
+        /* pivot_root took our root along, but not a working directory elsewhere. */
+        bh_setup_expect(setup, "root.readonly", "enter the root", check(chdir("/")));
         bh_setup_expect(setup, "descriptors.closed", "close descriptors", place_descriptors(setup));
         own.channel = CHANNEL_FD;
         directory = confine(&own);

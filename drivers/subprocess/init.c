@@ -143,7 +143,7 @@ static void shed_inheritance(const struct bh_setup *setup)
                                   -errno);
 }
 
-static pid_t clone_child(const struct bh_setup *setup)
+static void clone_child(const struct bh_setup *setup)
 {
         int cgroup = bh_cgroup_v2_fd(setup->cgroup);
         struct clone_args arguments = {
@@ -159,7 +159,6 @@ static pid_t clone_child(const struct bh_setup *setup)
         if (pid != BH_SETUP_WORKLOAD_PID)
                 bh_report_failure(setup->channel, "namespace.pid", "count the first process",
                                   -EEXIST);
-        return pid;
 }
 
 static int write_file(const char *path, const char *text)
@@ -232,6 +231,8 @@ static void give_up(const struct bh_setup *setup)
         const struct bh_instance *instance = setup->instance;
         struct bh_report report = {.kind = BH_REPORT_INIT_READY};
 
+        bh_setup_expect(setup, "capabilities.empty", "bound init's privileges",
+                        bh_privileges_bound());
         bh_setup_expect(setup, "capabilities.empty", "drop init's privileges",
                         bh_privileges_drop(instance->init_uid, instance->init_uid));
         bh_setup_expect(setup, "no_new_privs", "set no_new_privs on init", bh_privileges_no_new());
@@ -269,13 +270,16 @@ static void reap(void)
 
 void bh_init_run(const struct bh_setup *setup)
 {
+        prctl(PR_SET_NAME, "bulkhead-init", 0, 0, 0); /* for people who read ps */
         bh_setup_expect(setup, "namespace.pid", "bind init's life to the shim's",
                         check(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0)));
         bh_setup_expect(setup, "namespace.net", "join the gateway",
                         check(setns(setup->instance->gateway_fd, CLONE_NEWNET)));
-        build_tree(setup);
         shed_inheritance(setup);
+        /* Before the tree is built: the child has enough to do meanwhile, and pivot_root takes
+         * every process of this mount namespace along (pivot_root(2)). */
         clone_child(setup);
+        build_tree(setup);
         map_child(setup);
         set_oom_scores(setup);
         if (setup->workspace >= 0)
