@@ -48,8 +48,10 @@ struct bh_readback {
                 .process = -1 \
         } /* to begin with */
 
-/* Opens a process and reads its status and, when asked, its mount table. Pid 0 is the caller. */
-int bh_readback_open(pid_t pid, bool mounts, struct bh_readback *ret, struct bh_error *error);
+enum bh_readback_part { BH_READBACK_STATUS = 1, BH_READBACK_MOUNTS = 2 };
+
+/* Opens a process (0: the caller) and reads the parts asked for (bits of the above) at once. */
+int bh_readback_open(pid_t pid, unsigned parts, struct bh_readback *ret, struct bh_error *error);
 void bh_readback_clear(struct bh_readback *readback);
 
 /* The value of a field of status, without blanks around it, tabs turned to blanks. */

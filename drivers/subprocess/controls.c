@@ -83,9 +83,10 @@ static int open_view(const struct bh_subprocess *boundary, struct bh_view *ret,
 {
         ret->boundary = boundary;
         ret->cgroup = bh_cgroup_observe(boundary->cgroup);
-        if (bh_readback_open(boundary->workload.pid, true, &ret->workload, error) < 0 ||
-            bh_readback_open(boundary->init.pid, false, &ret->init, error) < 0 ||
-            bh_readback_open(0, false, &ret->self, error) < 0)
+        if (bh_readback_open(boundary->workload.pid, BH_READBACK_STATUS | BH_READBACK_MOUNTS,
+                             &ret->workload, error) < 0 ||
+            bh_readback_open(boundary->init.pid, BH_READBACK_STATUS, &ret->init, error) < 0 ||
+            bh_readback_open(0, 0, &ret->self, error) < 0)
                 return -1;
         return bh_readback_file(&ret->workload, "cgroup", &ret->membership, error);
 }

@@ -105,10 +105,10 @@ static void test_own_process(void **state)
         unsigned flags;
 
         (void)state;
-        assert_int_equal(bh_readback_open(getpid(), true, &readback, &error), 0);
+        assert_int_equal(bh_readback_open(getpid(), BH_READBACK_MOUNTS, &readback, &error), 0);
         assert_non_null(bh_mount_table_find(&readback.mounts, "/"));
         assert_int_equal(bh_readback_namespace(&readback, "net", &seen, &error), 0);
-        assert_int_equal(bh_readback_open(0, false, &same, &error), 0);
+        assert_int_equal(bh_readback_open(0, BH_READBACK_STATUS, &same, &error), 0);
         assert_int_equal(bh_readback_namespace(&same, "net", &own, &error), 0);
         assert_true(seen == own);
         assert_int_equal(same.mounts.count, 0);
@@ -117,7 +117,7 @@ static void test_own_process(void **state)
         assert_int_equal(first, 0);
         assert_int_equal(bh_readback_descriptor_flags(&readback, 0, &flags, &error), 0);
         bh_readback_clear(&readback);
-        assert_int_equal(bh_readback_open(-1, false, &readback, &error), -1);
+        assert_int_equal(bh_readback_open(-1, 0, &readback, &error), -1);
 }
 
 int main(void)
