@@ -311,6 +311,7 @@ void bh_cli_reasons(struct bh_cli *cli, const json_t *reasons)
                 bh_table_cell_take(table, bh_member_join(bh_member(reason, "capabilities")));
                 bh_table_cell(table, bh_member_text(reason, "text"));
         }
+        bh_table_wrap(table);
         bh_cli_heading(cli, "Why this tier");
         bh_cli_table(cli, table);
 }

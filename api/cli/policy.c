@@ -28,10 +28,34 @@ static int check(struct bh_cli *cli, struct bh_error *error)
         return BH_EXIT_OK;
 }
 
+/* "all of a, b; any of c; unless secrets_proxy=remote" */
+static char *condition(const json_t *rule)
+{
+        static const struct {
+                const char *path, *text;
+        } parts[] = {{"when.all", "all of"}, {"when.any", "any of"}, {"when.none", "none of"}};
+        _cleanup_free_ char *unless = bh_member_pairs(bh_member(rule, "unless_host"));
+        char *text = bh_strdup("");
+
+        for (size_t index = 0; index < sizeof(parts) / sizeof(parts[0]); index++) {
+                _cleanup_free_ char *names = bh_member_join(bh_member(rule, parts[index].path));
+                _cleanup_free_ char *before = text;
+
+                text = names[0] == '\0' ? bh_steal_ptr(&before)
+                                        : bh_format("%s%s%s %s", before, before[0] ? "; " : "",
+                                                    parts[index].text, names);
+        }
+        if (unless[0] != '\0') {
+                _cleanup_free_ char *before = text;
+
+                text = bh_format("%s%sunless %s", before, before[0] ? "; " : "", unless);
+        }
+        return text;
+}
+
 static void show_rules(struct bh_cli *cli, const json_t *rules)
 {
-        static const char *const headers[] = {"RULE",    "TIER",   "ALL OF", "ANY OF",
-                                              "NONE OF", "UNLESS", "WHY",    NULL};
+        static const char *const headers[] = {"RULE", "TIER", "WHEN", "WHY", NULL};
         _cleanup_(bh_table_cleanup) struct bh_table *table = bh_table_new(headers, 0);
         size_t index;
         const json_t *rule;
@@ -39,12 +63,10 @@ static void show_rules(struct bh_cli *cli, const json_t *rules)
         json_array_foreach (rules, index, rule) {
                 bh_table_cell(table, bh_member_text(rule, "name"));
                 bh_table_cell(table, bh_member_text(rule, "tier"));
-                bh_table_cell_take(table, bh_member_join(bh_member(rule, "when.all")));
-                bh_table_cell_take(table, bh_member_join(bh_member(rule, "when.any")));
-                bh_table_cell_take(table, bh_member_join(bh_member(rule, "when.none")));
-                bh_table_cell_take(table, bh_member_pairs(bh_member(rule, "unless_host")));
+                bh_table_cell_take(table, condition(rule));
                 bh_table_cell(table, bh_member_text(rule, "text"));
         }
+        bh_table_wrap(table);
         bh_cli_table(cli, table);
 }
 

@@ -14,7 +14,7 @@ struct bh_table {
         size_t columns;
         char **cells; /* row by row; the first row is the head when has_head */
         size_t cell_count;
-        int has_head;
+        int has_head, wraps;
 };
 
 struct bh_table *bh_table_new(const char *const headers[], size_t columns)
@@ -65,6 +65,11 @@ void bh_table_format(struct bh_table *table, const char *format, ...)
         va_end(arguments);
 }
 
+void bh_table_wrap(struct bh_table *table)
+{
+        table->wraps = 1;
+}
+
 size_t bh_table_rows(const struct bh_table *table)
 {
         return table->cell_count / table->columns - (table->has_head ? 1 : 0);
@@ -87,21 +92,59 @@ static void shrink(size_t *widths, size_t count, size_t columns)
         }
 }
 
+/* What of *rest stands in this line; *rest moves on. Caller frees. */
+static char *take_piece(const struct bh_table *table, const char **rest, size_t columns)
+{
+        size_t size = strlen(*rest);
+        char *piece;
+
+        if (!table->wraps) {
+                piece = bh_text_cut(*rest, columns);
+        } else {
+                size = bh_text_fit(*rest, columns);
+                piece = bh_strndup(*rest, size);
+                for (size_t end = size; end > 0 && piece[end - 1] == ' '; end--)
+                        piece[end - 1] = '\0';
+        }
+        *rest += size;
+        while (**rest == ' ')
+                (*rest)++;
+        return piece;
+}
+
+/* One line of a row. Returns whether the row goes on in another. */
+static int write_line(const struct bh_table *table, const char **rest, const size_t *widths,
+                      FILE *out)
+{
+        int more = 0;
+
+        for (size_t column = 0; column < table->columns; column++) {
+                _cleanup_free_ char *piece = take_piece(table, &rest[column], widths[column]);
+                size_t wide = bh_text_columns(piece), pad = GAP;
+
+                if (wide < widths[column])
+                        pad += widths[column] - wide;
+                fputs(piece, out);
+                if (column + 1 < table->columns)
+                        fprintf(out, "%*s", (int)pad, "");
+                more = more || rest[column][0] != '\0';
+        }
+        return more;
+}
+
 static void write_row(const struct bh_table *table, size_t row, const size_t *widths, int bold,
                       FILE *out)
 {
-        if (bold)
-                fputs("\033[1m", out);
-        for (size_t column = 0; column < table->columns; column++) {
-                _cleanup_free_ char *cell =
-                        bh_text_cut(table->cells[row * table->columns + column], widths[column]);
-                size_t pad = widths[column] - bh_text_columns(cell) + GAP;
+        _cleanup_free_ const char **rest = bh_alloc_array(table->columns, sizeof(*rest));
+        int more = 1;
 
-                fputs(cell, out);
-                if (column + 1 < table->columns)
-                        fprintf(out, "%*s", (int)pad, "");
+        for (size_t column = 0; column < table->columns; column++)
+                rest[column] = table->cells[row * table->columns + column];
+        while (more) {
+                fputs(bold ? "\033[1m" : "", out);
+                more = write_line(table, rest, widths, out);
+                fputs(bold ? "\033[0m\n" : "\n", out);
         }
-        fputs(bold ? "\033[0m\n" : "\n", out);
 }
 
 void bh_table_write(const struct bh_table *table, size_t columns, int bold, FILE *out)

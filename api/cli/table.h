@@ -24,8 +24,11 @@ void bh_table_cell_take(struct bh_table *table, char *text);
 
 size_t bh_table_rows(const struct bh_table *table);
 
-/* columns: of the terminal; the widest cells are cut until a line fits. 0: nothing is cut.
- * bold: the head line is written bold. */
+/* Cells of prose: where the terminal has no room they go on in further lines. */
+void bh_table_wrap(struct bh_table *table);
+
+/* columns: of the terminal; the widest cells are cut (or wrapped) until a line fits. 0: nothing is
+ * cut. bold: the head line is written bold. */
 void bh_table_write(const struct bh_table *table, size_t columns, int bold, FILE *out);
 
 #endif

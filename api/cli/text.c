@@ -103,24 +103,43 @@ size_t bh_text_columns(const char *text)
         return columns;
 }
 
-char *bh_text_cut(const char *text, size_t columns)
+/* Bytes of the longest head of text that takes at most columns. */
+static size_t head(const char *text, size_t columns)
 {
         size_t size = strlen(text), used = 0, at = 0;
 
-        if (bh_text_columns(text) <= columns)
-                return bh_strdup(text);
-        if (columns == 0)
-                return bh_strdup("");
         while (at < size) {
                 size_t length = bh_utf8_length(text + at, size - at);
                 size_t wide = length == 0 ? 1 : width(code_point(text + at, length));
 
-                if (used + wide > columns - 1)
+                if (used + wide > columns)
                         break;
                 used += wide;
                 at += length == 0 ? 1 : length;
         }
-        return bh_format("%.*s%s", (int)at, text, ELLIPSIS);
+        return at;
+}
+
+char *bh_text_cut(const char *text, size_t columns)
+{
+        if (bh_text_columns(text) <= columns)
+                return bh_strdup(text);
+        if (columns == 0)
+                return bh_strdup("");
+        return bh_format("%.*s%s", (int)head(text, columns - 1), text, ELLIPSIS);
+}
+
+size_t bh_text_fit(const char *text, size_t columns)
+{
+        size_t fits = head(text, columns);
+
+        if (text[fits] == '\0')
+                return fits;
+        for (size_t at = fits; at > 0; at--)
+                if (text[at] == ' ' || text[at - 1] == ' ')
+                        return at;
+        /* A column too narrow for one wide character still has to make progress. */
+        return fits > 0 ? fits : bh_utf8_length(text, strlen(text));
 }
 
 char *bh_text_size(int64_t bytes)

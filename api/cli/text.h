@@ -18,6 +18,10 @@ size_t bh_text_columns(const char *text);
 /* text when it fits in columns, else its head and an ellipsis. Caller frees. */
 char *bh_text_cut(const char *text, size_t columns);
 
+/* How many bytes of text fit in columns, broken after a space if there is one, else anywhere; at
+ * least one character. */
+size_t bh_text_fit(const char *text, size_t columns);
+
 /* "64 MiB", "1.5 GiB", "512 B". Caller frees. */
 char *bh_text_size(int64_t bytes);
 

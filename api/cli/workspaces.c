@@ -12,11 +12,12 @@ static void add_row(struct bh_table *table, const json_t *workspace)
 {
         bh_table_cell(table, bh_member_text(workspace, "workspace"));
         bh_table_cell_take(table, bh_text_size(bh_member_integer(workspace, "disk_bytes", 0)));
-        bh_table_cell(table, bh_member_text(workspace, "writer"));
+        bh_table_cell_take(table, bh_text_size(bh_member_integer(workspace, "allocated_bytes", 0)));
+        bh_table_cell_take(table, bh_member_join(bh_member(workspace, "executions")));
         bh_table_cell(table, bh_member_text(workspace, "created_at"));
 }
 
-static const char *const headers[] = {"WORKSPACE", "SIZE", "WRITTEN BY", "CREATED", NULL};
+static const char *const headers[] = {"WORKSPACE", "SIZE", "ON DISK", "IN USE BY", "CREATED", NULL};
 
 static int list(struct bh_cli *cli, struct bh_error *error)
 {

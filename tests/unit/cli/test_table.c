@@ -76,6 +76,30 @@ static void test_no_room_at_all_still_writes(void **state)
         assert_non_null(strstr(text, "a long \u2026"));
 }
 
+static void test_wrapped_loses_nothing(void **state)
+{
+        (void)state;
+        _cleanup_(bh_table_cleanup) struct bh_table *table = bh_table_new(NULL, 2);
+
+        bh_table_cell(table, "one two three");
+        bh_table_cell(table, "unbreakable-and-long \u4f60\u597d end");
+        bh_table_wrap(table);
+
+        _cleanup_free_ char *text = written(table, 20, 0);
+        assert_string_equal(text, "one two    unbreakab\n"
+                                  "three      le-and-lo\n"
+                                  "           ng \u4f60\u597d\n"
+                                  "           end\n");
+        for (size_t columns = 1; columns < 60; columns++) {
+                _cleanup_free_ char *narrow = written(table, columns, 0);
+                size_t letters = 0;
+
+                for (const char *at = narrow; *at != '\0'; at++)
+                        letters += *at != ' ' && *at != '\n';
+                assert_int_equal(letters, 11 + 20 + 6 + 3);
+        }
+}
+
 static void test_hostile_cells_are_shown_not_obeyed(void **state)
 {
         (void)state;
@@ -104,6 +128,7 @@ int main(void)
                 cmocka_unit_test(test_aligned),
                 cmocka_unit_test(test_cut_to_the_terminal),
                 cmocka_unit_test(test_no_room_at_all_still_writes),
+                cmocka_unit_test(test_wrapped_loses_nothing),
                 cmocka_unit_test(test_hostile_cells_are_shown_not_obeyed),
                 cmocka_unit_test(test_only_the_head_is_bold),
         };
