@@ -42,7 +42,7 @@ int bh_decision_refuse(const struct bh_decision *decision, struct bh_error *erro
         }
         return bh_error_refused(
                 error, decision->limit_unenforceable ? "limit_unenforceable" : "tier_unavailable",
-                "", "tier %s: %s", bh_tier_name(decision->required), text);
+                "", "no tier from %s up can run this: %s", bh_tier_name(decision->required), text);
 }
 
 int bh_request_of_call(struct bh_call *call, const struct bh_json_at *body, struct bh_request **ret,
