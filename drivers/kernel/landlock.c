@@ -113,11 +113,11 @@ int bh_landlock_check(const char *directory)
 
         if (parent < 0)
                 return -errno;
-        if (mknodat(parent, CHECK_NAME, S_IFCHR, 0) == 0) {
+        if (mknodat(parent, CHECK_NAME, S_IFBLK, 0) == 0) {
                 unlinkat(parent, CHECK_NAME, 0);
                 result = -ENOTRECOVERABLE; /* Landlock let it pass */
         } else if (errno != EACCES) {
-                result = -errno;
+                result = errno == EPERM ? -ENOTRECOVERABLE : -errno;
         }
         close(parent);
         return result;

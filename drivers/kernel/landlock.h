@@ -28,9 +28,10 @@ int bh_landlock_abi(struct bh_error *error);
  * right that the ABI knows. Needs no_new_privs. Async-signal-safe; 0 or -errno. */
 int bh_landlock_restrict(int abi, const struct bh_landlock_rule *rules);
 
-/* Whether the restriction is in force, by an attempt: makes in directory, which must be
- * writable, a whiteout, the one device node that needs no capability (mknod(2)) and so is
- * stopped by Landlock alone. 0 when it was refused, else -errno. Async-signal-safe. */
+/* Whether the restriction is in force, by an attempt at a block device node in directory, which
+ * must be writable. Landlock is asked before the missing CAP_MKNOD and says EACCES, not EPERM.
+ * (A whiteout, which needs no capability, passes Landlock on Linux 6.1.) 0 when Landlock
+ * refused it, else -errno. Async-signal-safe. */
 int bh_landlock_check(const char *directory);
 
 #endif

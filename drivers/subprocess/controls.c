@@ -27,7 +27,7 @@ static const struct {
         {"capabilities.empty", bh_read_capabilities, "/proc/<pid>/status"},
         {"no_new_privs", bh_read_no_new_privs, "/proc/<pid>/status"},
         {"seccomp", bh_read_seccomp, "/proc/<pid>/status"},
-        {"landlock", bh_read_landlock, "mknod of a whiteout by the workload's process"},
+        {"landlock", bh_read_landlock, "mknod of a device by the workload's process"},
         {"cgroup.memory", bh_read_cgroup, "/proc/<pid>/cgroup, cgroup files"},
         {"cgroup.pids", bh_read_cgroup, "/proc/<pid>/cgroup, cgroup files"},
         {"cgroup.cpu", bh_read_cgroup, "/proc/<pid>/cgroup, cgroup files"},
