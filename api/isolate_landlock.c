@@ -3,12 +3,14 @@
  * (https://docs.kernel.org/userspace-api/landlock.html). */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "api/isolate.h"
 #include "base/cleanup.h"
+#include "base/fd.h"
 
 /* The kernel's UAPI; Debian 12's headers end at ABI 2. */
 struct ruleset {
@@ -27,12 +29,24 @@ static uint64_t fs_rights(long abi)
         return (UINT64_C(1) << count) - 1;
 }
 
+/* The readback: even "/" must be out of reach. */
+static bool files_are_out_of_reach(void)
+{
+        int root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+        if (root >= 0) {
+                bh_close(root);
+                return false;
+        }
+        return errno == EACCES;
+}
+
 int bh_isolate_landlock(struct bh_error *error)
 {
         long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, GET_VERSION);
         struct ruleset ruleset = {.access_fs = fs_rights(abi)};
         size_t size = sizeof(uint64_t);
-        _cleanup_close_ int fd = -1, root = -1;
+        _cleanup_close_ int fd = -1;
 
         if (abi >= 4) {
                 ruleset.access_net = NET_ALL;
@@ -48,9 +62,7 @@ int bh_isolate_landlock(struct bh_error *error)
                 (void)bh_error_errno(error, errno, "landlock");
                 return bh_error_control(error, "landlock");
         }
-        /* Read back: even "/" must be out of reach now. */
-        root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (root >= 0 || errno != EACCES) {
+        if (!files_are_out_of_reach()) {
                 (void)bh_error_set(error, BH_ERROR_CONTROL, "files can still be opened");
                 return bh_error_control(error, "landlock");
         }

@@ -38,6 +38,13 @@ struct bh_lingerers *bh_lingerers_new(struct event_base *base)
         return lingerers;
 }
 
+static void release(struct lingerer *lingerer)
+{
+        event_free(lingerer->event);
+        bh_close(lingerer->fd);
+        free(lingerer);
+}
+
 static void end(struct lingerer *lingerer)
 {
         struct bh_lingerers *owner = lingerer->owner;
@@ -49,17 +56,17 @@ static void end(struct lingerer *lingerer)
         if (lingerer->next)
                 lingerer->next->previous = lingerer->previous;
         owner->count--;
-        event_free(lingerer->event);
-        bh_close(lingerer->fd);
-        free(lingerer);
+        release(lingerer);
 }
 
 void bh_lingerers_free(struct bh_lingerers *lingerers)
 {
         if (!lingerers)
                 return;
-        while (lingerers->first)
-                end(lingerers->first);
+        for (struct lingerer *lingerer = lingerers->first, *next; lingerer; lingerer = next) {
+                next = lingerer->next;
+                release(lingerer);
+        }
         free(lingerers);
 }
 

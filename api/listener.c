@@ -26,7 +26,7 @@
 #define FDS_OWN           64
 #define TURNS_MAX         8 /* of libmicrohttpd before others get the loop */
 /* TLS 1.2 and 1.3 only. */
-#define TLS_PRIORITIES    "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
+static char tls_priorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
 
 struct bh_listener {
         struct bh_server *server;
@@ -235,7 +235,7 @@ static struct MHD_Daemon *start_daemon(struct bh_listener *listener)
         struct MHD_OptionItem tls[] = {
                 {MHD_OPTION_HTTPS_MEM_CERT, 0, listener->certificate},
                 {MHD_OPTION_HTTPS_MEM_KEY, 0, listener->key},
-                {MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)TLS_PRIORITIES},
+                {MHD_OPTION_HTTPS_PRIORITIES, 0, tls_priorities},
                 {listener->client_ca ? MHD_OPTION_HTTPS_MEM_TRUST : MHD_OPTION_END, 0,
                  listener->client_ca},
                 {MHD_OPTION_END, 0, NULL},

@@ -1,6 +1,7 @@
 /* See routes.h. */
 #include "api/routes.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "api/executions.h"
@@ -96,13 +97,9 @@ static bool path_fits(const struct bh_route *route, const struct bh_target *targ
 static void add_allowed(char allow[BH_ALLOW_SIZE], const char *method)
 {
         size_t used = strlen(allow);
-        const char *text = strcmp(method, "GET") == 0 ? "GET, HEAD" : method;
 
-        if (used + strlen(text) + 3 > BH_ALLOW_SIZE)
-                return;
-        if (used > 0)
-                used = (size_t)(stpcpy(allow + used, ", ") - allow);
-        strcpy(allow + used, text);
+        (void)snprintf(allow + used, BH_ALLOW_SIZE - used, "%s%s", used > 0 ? ", " : "",
+                       strcmp(method, "GET") == 0 ? "GET, HEAD" : method);
 }
 
 enum bh_route_verdict bh_route_find(const char *method, const struct bh_target *target,

@@ -111,7 +111,8 @@ static size_t escape_byte(unsigned char byte, char ret[ESCAPE_MAX])
         }
         if (byte >= 0x20 && byte != 0x7f)
                 return 0;
-        memcpy(ret + 1, "u00", 3);
+        ret[1] = 'u';
+        ret[2] = ret[3] = '0';
         ret[4] = hex[byte >> 4];
         ret[5] = hex[byte & 15];
         return ESCAPE_MAX;
