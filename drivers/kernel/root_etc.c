@@ -50,19 +50,29 @@ static int write_file(int root, const char *path, const void *data, size_t size,
 }
 
 /* The contents behind a link, since what it points at may not be shown. */
-static int copy_file(int root, const char *path, struct bh_error *error)
+static int copy_file(int host, int root, const char *path, struct bh_error *error)
 {
-        _cleanup_close_ int host = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
         _cleanup_free_ char *data = NULL;
         size_t size;
 
-        if (host < 0)
-                return bh_error_errno(error, errno, "open /");
         if (faccessat(host, path, R_OK, 0) < 0 && errno == ENOENT)
                 return 0;
         if (bh_read_file(host, path, COPY_MAX, &data, &size, error) < 0)
                 return -1;
         return write_file(root, path, data, size, error);
+}
+
+static int copy_files(int root, struct bh_error *error)
+{
+        _cleanup_close_ int host = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+        if (host < 0)
+                return bh_error_errno(error, errno, "open /");
+        for (size_t i = 0; i < sizeof(copied) / sizeof(copied[0]); i++) {
+                if (copy_file(host, root, copied[i], error) < 0)
+                        return -1;
+        }
+        return 0;
 }
 
 int bh_root_make_etc(int root, struct bh_error *error)
@@ -74,9 +84,5 @@ int bh_root_make_etc(int root, struct bh_error *error)
                     0)
                         return -1;
         }
-        for (size_t i = 0; i < sizeof(copied) / sizeof(copied[0]); i++) {
-                if (copy_file(root, copied[i], error) < 0)
-                        return -1;
-        }
-        return 0;
+        return copy_files(root, error);
 }
