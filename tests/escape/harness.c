@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -79,9 +81,25 @@ int try_read(const char *path)
         return got > 0 ? 0 : -1;
 }
 
-int try_open_write(const char *path)
+/* Opens a file that exists for writing. What is covered by /dev/null can be opened, and leads
+ * nowhere: ENXIO. */
+static int open_write(const char *path)
 {
         int fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+        struct stat file;
+
+        if (fd >= 0 && fstat(fd, &file) == 0 && S_ISCHR(file.st_mode) &&
+            file.st_rdev == makedev(1, 3)) {
+                close(fd);
+                errno = ENXIO;
+                return -1;
+        }
+        return fd;
+}
+
+int try_open_write(const char *path)
+{
+        int fd = open_write(path);
 
         if (fd < 0)
                 return -1;
@@ -91,7 +109,7 @@ int try_open_write(const char *path)
 
 int try_write(const char *path, const char *text)
 {
-        int fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+        int fd = open_write(path);
         ssize_t put;
 
         if (fd < 0)
