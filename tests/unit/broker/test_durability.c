@@ -1,0 +1,133 @@
+/* What is acknowledged is stored, and what cannot be stored is not acknowledged. */
+#include "fixture.h"
+
+#include "broker/daemon/store_sql.h"
+
+static int refuse_commit(void *data)
+{
+        return *(const int *)data;
+}
+
+static int refuse;
+
+static void let_commits_fail(void)
+{
+        refuse = 1;
+        sqlite3_commit_hook(fixture.daemon->store->database, refuse_commit, &refuse);
+}
+
+static void a_turn_that_is_not_stored_starts_and_promises_nothing(void **state)
+{
+        (void)state;
+        fixture_agent("a1", "['command.run']");
+        let_commits_fail();
+        json_t *params = fixture_request("a1", NULL);
+        json_object_set_new(params, "idempotency_key", json_string("k"));
+        _cleanup_json_ json_t *problem = fixture_expect(500, "executions.create", params);
+        assert_string_equal(text_at(problem, "code"), "store_failed");
+        fixture_expect_no_shim_frame();
+        assert_true(TAILQ_EMPTY(&fixture.daemon->executions.all));
+        assert_int_equal(fixture.daemon->executions.active, 0);
+        json_decref(fixture_expect(
+                500, "agents.put",
+                json_pack("{sss{sss[]}}", "agent", "a2", "body", "owner", "o", "capabilities")));
+        _cleanup_json_ json_t *ready = fixture_call("ready", json_object());
+        assert_int_equal(json_integer_value(json_object_get(ready, "status")), 503);
+
+        refuse = 0;
+        json_decref(fixture_expect(404, "agents.get", json_pack("{ss}", "agent", "a2")));
+        json_t *again = fixture_request("a1", NULL);
+        json_object_set_new(again, "idempotency_key", json_string("k"));
+        _cleanup_json_ json_t *created = fixture_expect(201, "executions.create", again);
+        _cleanup_json_ json_t *healthy = fixture_call("ready", json_object());
+        assert_int_equal(json_integer_value(json_object_get(healthy, "status")), 200);
+}
+
+static void an_end_that_is_not_stored_is_kept_and_stored_later(void **state)
+{
+        (void)state;
+        char id[BH_ID_SIZE];
+        size_t got = 0;
+        fixture_agent("a1", "['command.run']");
+        size_t shim = fixture_execute("a1", NULL, id);
+        let_commits_fail();
+        fixture_shim_result(shim, "exited");
+        fixture_expect_no_shim_frame(); /* not taken: the shim must keep it */
+        refuse = 0;
+        fixture_sleep_ms(1100); /* the retry */
+        json_decref(fixture_expect_shim_frame("taken", &got));
+        assert_int_equal(got, shim);
+        _cleanup_json_ json_t *ended =
+                fixture_expect(200, "executions.get", json_pack("{ss}", "execution", id));
+        assert_string_equal(text_at(ended, "outcome"), "exited");
+}
+
+static void the_audit_log_disowns_what_did_not_happen(void **state)
+{
+        (void)state;
+        fixture_agent("a1", "['command.run']");
+        let_commits_fail();
+        json_decref(fixture_expect(500, "executions.create", fixture_request("a1", NULL)));
+        refuse = 0;
+        fixture_agent("a2", "['command.run']");
+        _cleanup_json_ json_t *list = fixture_expect(200, "audit.list", quoted("{'limit': 200}"));
+        json_t *entry = NULL;
+        size_t index = 0;
+        int64_t created = 0, first = 0, last = 0;
+        json_array_foreach (json_object_get(list, "data"), index, entry) {
+                json_t *detail = json_object_get(entry, "detail");
+                if (strcmp(text_at(entry, "action"), "execution.created") == 0)
+                        created = json_integer_value(json_object_get(entry, "sequence"));
+                if (strcmp(text_at(entry, "action"), "turn.rolled_back") == 0) {
+                        first = json_integer_value(json_object_get(detail, "first"));
+                        last = json_integer_value(json_object_get(detail, "last"));
+                }
+        }
+        assert_true(created > 0 && first <= created && created <= last);
+        int64_t count = 0;
+        assert_int_equal(bh_audit_verify(fixture.daemon->audit_fd, &count, NULL), 0);
+}
+
+static void acknowledged_state_is_there_after_a_crash(void **state)
+{
+        (void)state;
+        fixture_agent("a1", "['command.run', 'code.execute']");
+        _cleanup_json_ json_t *before =
+                fixture_expect(200, "agents.get", json_pack("{ss}", "agent", "a1"));
+        fixture_crash();
+        fixture_start(NULL, NULL);
+        _cleanup_json_ json_t *after =
+                fixture_expect(200, "agents.get", json_pack("{ss}", "agent", "a1"));
+        assert_true(json_equal(before, after));
+}
+
+static void one_broker_for_one_state_directory(void **state)
+{
+        (void)state;
+        struct bh_daemon *second = NULL;
+        struct bh_error error = {0};
+        struct bh_config *config = NULL;
+        struct bh_policy *policy = NULL;
+        enum bh_config_result result = BH_CONFIG_RUN;
+        char program[] = "bulkheadd", flag[128], run[128];
+        snprintf(flag, sizeof(flag), "--state-dir=%s/state", fixture.directory);
+        snprintf(run, sizeof(run), "--run-dir=%s/run", fixture.directory);
+        char *argv[] = {program, flag, run, NULL};
+        assert_int_equal(bh_config_read(3, argv, &config, &result, NULL), 0);
+        assert_int_equal(bh_policy_load(NULL, &policy, NULL), 0);
+        assert_int_equal(bh_daemon_new_take(config, policy, fixture.daemon->seams, &second, &error),
+                         -1);
+        assert_non_null(strstr(error.message, "another broker"));
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                BROKER_TEST(a_turn_that_is_not_stored_starts_and_promises_nothing),
+                BROKER_TEST(an_end_that_is_not_stored_is_kept_and_stored_later),
+                BROKER_TEST(the_audit_log_disowns_what_did_not_happen),
+                BROKER_TEST(acknowledged_state_is_there_after_a_crash),
+                BROKER_TEST(one_broker_for_one_state_directory),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
