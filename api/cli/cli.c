@@ -202,8 +202,19 @@ static const char *hint_for(const char *code, long status)
         return NULL;
 }
 
-/* Where it is wrong; the reason only where the problem's own text has not said it. */
-static void say_errors(struct bh_cli *cli, const json_t *errors, const char *told)
+/* The pointer of a problem's only error, when its text is the problem's own; else NULL. */
+static const char *only_pointer(const json_t *errors, const char *told)
+{
+        const json_t *only = json_array_get(errors, 0);
+        const char *pointer = bh_member_text(only, "pointer");
+        const char *reason = bh_member_text(only, "reason");
+
+        if (json_array_size(errors) != 1 || pointer == NULL || pointer[0] == '\0')
+                return NULL;
+        return reason == NULL || strcmp(reason, told) == 0 ? pointer : NULL;
+}
+
+static void say_errors(struct bh_cli *cli, const json_t *errors)
 {
         size_t index;
         const json_t *item;
@@ -211,10 +222,9 @@ static void say_errors(struct bh_cli *cli, const json_t *errors, const char *tol
         json_array_foreach (errors, index, item) {
                 const char *pointer = bh_member_text(item, "pointer");
                 const char *reason = bh_member_text(item, "reason");
-                bool again = reason == NULL || strcmp(reason, told) == 0;
                 _cleanup_free_ char *line = bh_format(
-                        "%s%s%s", pointer != NULL && pointer[0] != '\0' ? pointer : "the document",
-                        again ? "" : ": ", again ? "" : reason);
+                        "%s: %s", pointer != NULL && pointer[0] != '\0' ? pointer : "the document",
+                        reason != NULL ? reason : "refused");
                 _cleanup_free_ char *shown = bh_text_escape(line, strlen(line));
 
                 fprintf(cli->err, "  at %s\n", shown);
@@ -228,6 +238,8 @@ int bh_cli_problem(struct bh_cli *cli, const struct bh_http_response *response,
         const char *what = bh_member_text(response->json, "detail");
         const char *request_id = bh_member_text(response->json, "request_id");
         const char *hint = hint_for(code, response->status);
+        const json_t *errors = bh_member(response->json, "errors");
+        const char *pointer;
 
         if (what == NULL || what[0] == '\0')
                 what = bh_member_text(response->json, "title");
@@ -235,10 +247,13 @@ int bh_cli_problem(struct bh_cli *cli, const struct bh_http_response *response,
                 what = "the broker refused without a reason";
         if (request_id == NULL)
                 request_id = response->request_id;
+        pointer = only_pointer(errors, what);
         fflush(cli->out);
-        bh_cli_say(cli, "%s (%ld%s%s)%s%s", what, response->status, code != NULL ? " " : "",
+        bh_cli_say(cli, "%s%s%s (%ld%s%s)%s%s", pointer != NULL ? pointer : "",
+                   pointer != NULL ? ": " : "", what, response->status, code != NULL ? " " : "",
                    code != NULL ? code : "", hint != NULL ? "; " : "", hint != NULL ? hint : "");
-        say_errors(cli, bh_member(response->json, "errors"), what);
+        if (pointer == NULL)
+                say_errors(cli, errors);
         if (request_id != NULL) {
                 _cleanup_free_ char *shown = bh_text_escape(request_id, strlen(request_id));
 

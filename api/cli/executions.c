@@ -110,27 +110,26 @@ static void show_usage(struct bh_table *table, const json_t *execution)
 
 static void show_execution(struct bh_cli *cli, const json_t *execution)
 {
-        static const char *const texts[] = {"execution",       "agent",
-                                            "tenant",          "state",
-                                            "detail",          "created_at",
-                                            "started_at",      "ended_at",
-                                            "tier.required",   "tier.effective",
-                                            "tier.technology", "plan_digest",
-                                            "policy_digest",   NULL};
+        static const char *const texts[] = {
+                "execution",      "agent",           "tenant",        "state",
+                "outcome",        "detail",          "labels",        "tier.required",
+                "tier.effective", "tier.technology", "created_at",    "started_at",
+                "ended_at",       "plan_digest",     "policy_digest", NULL};
         _cleanup_(bh_table_cleanup) struct bh_table *table = bh_table_new(NULL, 2);
 
         for (size_t index = 0; texts[index] != NULL; index++) {
                 bh_table_cell(table, texts[index]);
-                bh_table_cell(table, bh_member_text(execution, texts[index]));
+                if (strcmp(texts[index], "outcome") == 0)
+                        bh_table_cell_take(table, bh_execution_outcome(execution));
+                else if (strcmp(texts[index], "labels") == 0)
+                        bh_table_cell_take(table, bh_member_pairs(bh_member(execution, "labels")));
+                else
+                        bh_table_cell(table, bh_member_text(execution, texts[index]));
         }
-        bh_table_cell(table, "outcome");
-        bh_table_cell_take(table, bh_execution_outcome(execution));
         show_output(table, execution, "stdout");
         show_output(table, execution, "stderr");
         if (bh_member(execution, "usage") != NULL)
                 show_usage(table, execution);
-        bh_table_cell(table, "labels");
-        bh_table_cell_take(table, bh_member_pairs(bh_member(execution, "labels")));
         bh_cli_table(cli, table);
 }
 
