@@ -51,6 +51,11 @@ void bh_config_free(struct bh_config *config)
         free(config);
 }
 
+static void flags_clear(struct flags *flags)
+{
+        free(flags->listen);
+}
+
 static int read_flags(int argc, char *const argv[], struct flags *flags, struct bh_error *error)
 {
         static const struct option options[] = {
@@ -169,10 +174,8 @@ int bh_config_read(int argc, char *const argv[], struct bh_config **ret,
                    enum bh_config_result *ret_result, struct bh_error *error)
 {
         _cleanup_(bh_config_cleanup) struct bh_config *config = bh_alloc(sizeof(*config));
-        struct flags flags = {0};
-        int r = read_flags(argc, argv, &flags, error);
-        _cleanup_free_ const char **listen = flags.listen;
-        if (r < 0)
+        _cleanup_(flags_clear) struct flags flags = {0};
+        if (read_flags(argc, argv, &flags, error) < 0)
                 return -1;
         if (flags.help || flags.version) {
                 *ret_result = flags.help ? BH_CONFIG_HELP : BH_CONFIG_VERSION;

@@ -71,6 +71,8 @@ static void drop_timers(struct bh_live *live)
         if (live->kill_deadline)
                 event_free(live->kill_deadline);
         live->drain = live->kill_deadline = NULL;
+        bh_search_free(live->search);
+        live->search = NULL;
 }
 
 static void run_hooks(struct bh_live *live)
@@ -97,6 +99,7 @@ void bh_live_free(struct bh_live *live)
         LIST_REMOVE(live, bucket);
         TAILQ_REMOVE(&live->daemon->executions.all, live, order);
         json_decref(live->plan);
+        free(live->kill_detail);
         bh_execution_free(live->record);
         free(live);
 }
@@ -193,7 +196,13 @@ void bh_live_kill(struct bh_live *live, const char *outcome, const char *detail)
                 bh_live_end(live, outcome, detail);
                 return;
         }
-        bh_shim_kill(live->shim, outcome, detail);
+        if (live->shim && live->shim->started) {
+                bh_shim_kill(live->shim, outcome, detail);
+        } else {
+                free(live->kill_detail);
+                live->kill_outcome = outcome;
+                live->kill_detail = bh_strdup(detail);
+        }
         if (live->kill_deadline)
                 return;
         live->kill_deadline = event_new(live->daemon->base, -1, 0, on_kill_late, live);

@@ -14,6 +14,7 @@ struct bh_daemon;
 struct bh_shim;
 struct bh_live;
 struct bh_waiter;
+struct bh_search;
 
 typedef void (*bh_end_action)(struct bh_live *live, void *data);
 
@@ -36,7 +37,10 @@ struct bh_live {
         bool dirty;                  /* the row is behind */
         struct event *drain;         /* when draining ends */
         struct event *kill_deadline; /* when a kill has not led to an end */
-        int64_t kept_out, kept_err;  /* bytes in the files, as the shim last said */
+        const char *kill_outcome;    /* for a shim that cannot be told yet; NULL: nothing */
+        char *kill_detail;
+        struct bh_search *search;   /* for its shim, after a restart; NULL: none */
+        int64_t kept_out, kept_err; /* bytes in the files, as the shim last said */
         LIST_HEAD(, bh_waiter) waiters;
         LIST_HEAD(, bh_waiter) watchers;
         LIST_HEAD(, bh_end_hook) hooks;
@@ -99,6 +103,9 @@ void bh_executions_answer_waiters(struct bh_daemon *daemon);
 /* Around the turn's end (commit.c). */
 int bh_executions_store(struct bh_daemon *daemon, struct bh_error *error);
 void bh_executions_stored(struct bh_daemon *daemon);
+
+/* reclaim.c: stops looking for a shim. Accepts NULL. */
+void bh_search_free(struct bh_search *search);
 
 /* Starts queued ones while there are places (admission.c). */
 void bh_executions_start_queued(struct bh_daemon *daemon);

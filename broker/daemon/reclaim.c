@@ -18,7 +18,7 @@
 #define CONNECT_FOR_US   ((int64_t)10 * 1000 * 1000)
 
 /* One execution whose shim is looked for. */
-struct search {
+struct bh_search {
         struct bh_live *live;
         struct event *timer;
         int64_t until_us;
@@ -31,7 +31,7 @@ static int connect_control(struct bh_daemon *daemon, const char *id)
                 bh_open_beneath(daemon->executions_fd, id, O_RDONLY | O_DIRECTORY, 0, NULL);
         if (directory < 0)
                 return -1;
-        _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         /* Through /proc because sun_path is short. */
         snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s", directory,
                  BH_SHIM_CONTROL_SOCKET);
@@ -40,30 +40,23 @@ static int connect_control(struct bh_daemon *daemon, const char *id)
         return bh_steal_fd(&fd);
 }
 
-static void search_free(struct search *search)
+void bh_search_free(struct bh_search *search)
 {
+        if (!search)
+                return;
         if (search->timer)
                 event_free(search->timer);
         free(search);
 }
 
-static void give_up(struct bh_live *live, const char *detail)
+/* true when the search is over, and so freed. */
+static bool look(struct bh_live *live)
 {
-        struct bh_daemon *daemon = live->daemon;
-        struct bh_error error = {0};
-        if (bh_shim_result_from_disk(live, &error) != 0)
-                return;
-        if (daemon->seams->destroy(daemon, live->record->id, &error) < 0)
-                bh_log_error("execution.destroy_failed", live->record->id, &error);
-        bh_live_end(live, "lost", detail);
-}
-
-/* true when the search is over. */
-static bool look(struct search *search)
-{
-        struct bh_live *live = search->live;
+        struct bh_search *search = live->search;
         int fd = connect_control(live->daemon, live->record->id);
         if (fd >= 0) {
+                bh_search_free(search);
+                live->search = NULL;
                 bh_shim_adopt_take(live, fd);
                 return true;
         }
@@ -73,27 +66,26 @@ static bool look(struct search *search)
         bh_pidref_clear(&process);
         if (alive && bh_monotonic_us() < search->until_us)
                 return false;
-        give_up(live, alive ? "its shim did not answer after the broker's restart"
-                            : "its shim was gone when the broker came back");
+        bh_shim_give_up(live, alive ? "its shim did not answer after the broker's restart"
+                                    : "its shim was gone when the broker came back");
         return true;
 }
 
 static void on_look(evutil_socket_t fd, short what, void *data)
 {
-        struct search *search = data;
+        struct bh_search *search = data;
         const struct timeval delay = {.tv_usec = CONNECT_EVERY_MS * 1000};
         (void)fd;
         (void)what;
-        if (look(search))
-                search_free(search);
-        else
+        if (!look(search->live))
                 event_add(search->timer, &delay);
 }
 
 static void take_up(struct bh_live *live)
 {
-        struct search *search = bh_alloc(sizeof(*search));
+        struct bh_search *search = bh_alloc(sizeof(*search));
         search->live = live;
+        live->search = search;
         search->until_us = bh_monotonic_us() + CONNECT_FOR_US;
         search->timer = event_new(live->daemon->base, -1, 0, on_look, search);
         if (!search->timer)

@@ -166,8 +166,6 @@ static void on_frame(void *data, struct bh_frame *frame)
         if (take_frame(shim, frame->message, &error) == 0)
                 return;
         bh_error_prefix(&error, "shim");
-        if (shim->live)
-                bh_shim_kill(shim, "killed", "its shim broke the protocol");
         bh_pidref_signal(&shim->process, SIGKILL, NULL);
         on_closed(shim, &error);
 }
@@ -196,7 +194,6 @@ void bh_shim_free(struct bh_shim *shim)
                 event_free(shim->adoption);
         bh_link_free(shim->link);
         bh_pidref_clear(&shim->process);
-        free(shim->kill_detail);
         free(shim);
 }
 
@@ -334,8 +331,8 @@ int bh_shim_start(struct bh_live *live, struct bh_error *error)
         daemon->shims.failures = 0;
         if (!LIST_EMPTY(&live->watchers))
                 bh_shim_watch(live->shim, true);
-        if (live->shim->kill_outcome)
-                bh_shim_kill(live->shim, live->shim->kill_outcome, live->shim->kill_detail);
+        if (live->kill_outcome)
+                bh_shim_kill(live->shim, live->kill_outcome, live->kill_detail);
         bh_request_free(live->request);
         live->request = NULL;
         live->payload_fd = bh_close(live->payload_fd);
@@ -365,18 +362,12 @@ void bh_shim_adopt_take(struct bh_live *live, int channel)
         event_add(shim->adoption, &deadline);
         _cleanup_json_ json_t *frame = json_pack("{ss}", "type", "adopt");
         bh_link_send(shim->link, frame, NULL, 0);
+        if (live->kill_outcome)
+                bh_shim_kill(shim, live->kill_outcome, live->kill_detail);
 }
 
 void bh_shim_kill(struct bh_shim *shim, const char *outcome, const char *detail)
 {
-        if (!shim)
-                return;
-        if (!shim->started) {
-                shim->kill_outcome = outcome;
-                free(shim->kill_detail);
-                shim->kill_detail = bh_strdup(detail);
-                return;
-        }
         _cleanup_json_ json_t *frame =
                 json_pack("{ssssss}", "type", "kill", "outcome", outcome, "detail", detail);
         bh_link_send(shim->link, frame, NULL, 0);

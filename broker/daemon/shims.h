@@ -17,12 +17,10 @@ struct bh_shim {
         LIST_ENTRY(bh_shim) entry; /* spares */
         struct bh_pidref process;  /* nothing for an adopted one */
         struct bh_link *link;
-        struct bh_live *live;     /* NULL: spare */
-        struct event *adoption;   /* deadline of the answer to `adopt` */
-        bool started;             /* the order is out */
-        bool adopted;             /* answered `adopt` */
-        const char *kill_outcome; /* asked for before the order was out; NULL: nothing */
-        char *kill_detail;
+        struct bh_live *live;   /* NULL: spare */
+        struct event *adoption; /* deadline of the answer to `adopt` */
+        bool started;           /* the order is out */
+        bool adopted;           /* answered `adopt` */
 };
 
 struct bh_shims {

@@ -38,7 +38,7 @@ static void a_turn_that_is_not_stored_starts_and_promises_nothing(void **state)
         json_decref(fixture_expect(404, "agents.get", json_pack("{ss}", "agent", "a2")));
         json_t *again = fixture_request("a1", NULL);
         json_object_set_new(again, "idempotency_key", json_string("k"));
-        _cleanup_json_ json_t *created = fixture_expect(201, "executions.create", again);
+        json_decref(fixture_expect(201, "executions.create", again));
         _cleanup_json_ json_t *healthy = fixture_call("ready", json_object());
         assert_int_equal(json_integer_value(json_object_get(healthy, "status")), 200);
 }

@@ -25,7 +25,7 @@ static void one_goes_from_order_to_result(void **state)
         assert_string_equal(text_at(body, "outcome"), "exited");
         assert_true(json_is_true(json_object_get(json_object_get(body, "stdout"), "truncated")));
         assert_non_null(strstr(text_at(json_object_get(reply, "headers"), "Location"), "ex_"));
-        _cleanup_json_ json_t *taken = fixture_expect_shim_frame("taken", &shim);
+        json_decref(fixture_expect_shim_frame("taken", &shim));
         _cleanup_json_ json_t *again = fixture_expect(
                 200, "executions.get", json_pack("{ss}", "execution", text_at(body, "execution")));
         assert_true(json_equal(body, again));
