@@ -70,19 +70,18 @@ static void check_local(struct report *report)
                     "mount -t cgroup2 cgroup2 /sys/fs/cgroup");
 }
 
-/* Says how the broker is reached; the fixes fit where the URL points. */
+/* A transport's error is what is wrong, and what to do next after the semicolon. */
 static void broker_is_away(struct report *report, const struct bh_error *error)
 {
         const char *url = bh_cli_url(report->cli);
         const char *path = strncmp(url, "unix:", 5) == 0 ? url + 5 : NULL;
-        _cleanup_free_ char *what = bh_strndup(error->message, strcspn(error->message, ";"));
+        size_t length = strcspn(error->message, ";");
+        _cleanup_free_ char *what = bh_strndup(error->message, length);
+        const char *fix = error->message[length] == ';' ? error->message + length + 2 : NULL;
 
         if (path != NULL && access(path, F_OK) == 0 && access(path, W_OK) != 0)
-                add(report, "broker", BAD, what,
-                    "run this as root, or use the broker's TCP address");
-        else
-                add(report, "broker", BAD, what,
-                    "start it (as root: bulkheadd), or name it with --url or BULKHEAD_URL");
+                fix = "run this as root, or use the broker's TCP address";
+        add(report, "broker", BAD, what, fix);
 }
 
 static bool check_broker(struct report *report)

@@ -285,13 +285,17 @@ static int transport_error(const struct bh_http *http, CURLcode code, struct bh_
                         why = strerror((int)errnum);
                 __attribute__((fallthrough));
         case CURLE_COULDNT_RESOLVE_HOST:
+                return bh_error_set(error, BH_ERROR_UNAVAILABLE,
+                                    "cannot reach the broker at %s (%s); start it with bulkheadd, "
+                                    "or name it with --url or BULKHEAD_URL",
+                                    http->url, why);
         case CURLE_SSL_CONNECT_ERROR:
         case CURLE_SSL_CACERT_BADFILE:
         case CURLE_SSL_CERTPROBLEM:
         case CURLE_PEER_FAILED_VERIFICATION:
                 return bh_error_set(error, BH_ERROR_UNAVAILABLE,
-                                    "cannot reach the broker at %s (%s); start it with bulkheadd, "
-                                    "or name it with --url or BULKHEAD_URL",
+                                    "no TLS with the broker at %s (%s); name who signed its "
+                                    "certificate with --ca-file, and yours with --certificate",
                                     http->url, why);
         default:
                 return bh_error_set(error, BH_ERROR_CLOSED,

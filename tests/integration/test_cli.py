@@ -281,7 +281,7 @@ def test_doctor(broker, tmp_path):
     assert re.search(rb"note +tier vm +\S", good.stdout)
     assert answer(broker, "doctor")["healthy"] is True
     away = cli(broker, "doctor", BULKHEAD_URL="unix:/nonexistent/api.sock")
-    assert away.returncode == 1 and b"fix: start it" in away.stdout
+    assert away.returncode == 1 and b"fix: start it with bulkheadd" in away.stdout
     wrong = tmp_path / "token"
     wrong.write_text("bht_wrong")
     refused = cli(broker, "doctor", BULKHEAD_TOKEN_FILE=str(wrong))
