@@ -19,7 +19,16 @@
 #define CREATE_TRIES    5     /* a lost answer is asked for again under the same key */
 #define KILL_TIMEOUT_MS 10000 /* a second ^C need not wait for this: it ends the client */
 
-/* Creates it. The key makes a retried POST the same execution. */
+/* The broker is on its way down or up and took nothing (docs/errors.md). */
+static bool asks_to_try_again(const struct bh_http_response *response)
+{
+        const char *code = bh_member_text(response->json, "code");
+
+        return response->status == 503 && code != NULL &&
+               (strcmp(code, "draining") == 0 || strcmp(code, "unavailable") == 0);
+}
+
+/* Creates it. The key makes a repeated POST the same execution. */
 static int create(struct bh_cli *cli, const json_t *body, json_t **ret, struct bh_error *error)
 {
         char key[BH_ID_SIZE];
@@ -30,19 +39,28 @@ static int create(struct bh_cli *cli, const json_t *body, json_t **ret, struct b
                                           .timeout_ms = BH_CALL_TIMEOUT_MS};
 
         bh_id_make("run_", key);
+        if (bh_cli_connect(cli, error) < 0)
+                return -1;
         for (int try = 1;; try++) {
                 _cleanup_response_ struct bh_http_response response = {0};
+                bool answered = bh_http_call(cli->http, &request, &response, error) == 0;
 
-                if (bh_cli_call(cli, &request, &response, error) == 0) {
+                /* No connection at the first try: there is no broker, and no reason to wait. */
+                if (!answered &&
+                    (try == CREATE_TRIES || (try == 1 && error->code != BH_ERROR_CLOSED)))
+                        return -1;
+                if (answered && response.status / 100 == 2) {
                         if (bh_member_text(response.json, "execution") == NULL)
                                 return bh_error_set(error, BH_ERROR_PROTOCOL,
-                                                    "the answer names no execution");
+                                                    "the answer of %s names no execution; is that "
+                                                    "a broker?",
+                                                    bh_cli_url(cli));
                         *ret = bh_steal_ptr(&response.json);
                         return 0;
                 }
-                if (error->code != BH_ERROR_CLOSED || try == CREATE_TRIES)
-                        return -1;
-                poll(NULL, 0, try * 100);
+                if (answered && (try == CREATE_TRIES || !asks_to_try_again(&response)))
+                        return bh_cli_problem(cli, &response, error);
+                poll(NULL, 0, try * 200);
         }
 }
 

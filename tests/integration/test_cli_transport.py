@@ -147,6 +147,20 @@ def test_a_refusal_is_not_asked_for_again(script):
     assert "bulkhead doctor" in text
 
 
+def test_a_broker_that_restarts_is_waited_for(script):
+    def on(handler):
+        if handler.command == "POST" and server.count("POST", "/v1/executions") == 1:
+            handler.problem(503, code="draining", detail="stopping")
+        elif handler.command == "POST":
+            handler.json(201, {"execution": IDENTITY})
+        else:
+            handler.stream()
+            handler.event("s1", "ended", **ENDED)
+    server = script(on)
+    ran = cli(server, "run", "--agent", "a", "--", "true")
+    assert (ran.returncode, ran.stderr) == (0, b"")
+
+
 def test_a_broken_stream_goes_on_where_it_broke(script):
     asked = []
 
