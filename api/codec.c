@@ -123,8 +123,7 @@ static int decode_execution(struct bh_body *body, size_t size, struct bh_http_pr
         }
         if (payload.too_large || size > payload.text_size + BH_DOCUMENT_MAX) {
                 bh_http_problem_set(problem, 413, "body_too_large",
-                                    "files and stdin may have 8 MiB together, the rest of the body "
-                                    "1 MiB");
+                                    "without the data of files and stdin the body may have 1 MiB");
                 return -1;
         }
         if (payload.size == 0)

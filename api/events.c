@@ -197,7 +197,7 @@ void bh_answer_events(struct bh_exchange *exchange, struct bh_frame *frame)
         struct bh_error error;
 
         if (last && bh_sse_id_parse(last, &from, &error) < 0) {
-                bh_http_problem_from_error(&problem, &error, "invalid_header", 0);
+                bh_http_problem_from_error(&problem, &error, "invalid_request", 0);
                 bh_reply_problem(exchange, &problem);
                 return;
         }

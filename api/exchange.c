@@ -19,7 +19,7 @@
 #include "policy/request.h"
 
 #define BODY_MAX        ((size_t)1 << 20)  /* API §2 */
-#define CARRYING_MAX    ((size_t)12 << 20) /* 8 MiB as base64 and the document around it */
+#define CARRYING_MAX    ((size_t)8 << 20)  /* API §2: files or stdin ride along */
 #define DISCARD_MAX     ((size_t)64 << 10) /* of a refused request, to keep its connection */
 #define BODY_FIRST      ((size_t)4 << 10)  /* first buffer of a chunked body */
 #define HEADER_TEXT_MAX 255                /* Idempotency-Key, If-Match */
@@ -137,7 +137,7 @@ static int check_route(struct bh_exchange *exchange, const char *method,
         struct bh_error error;
 
         if (bh_target_parse(exchange->target_text, &exchange->target, &error) < 0) {
-                bh_http_problem_from_error(problem, &error, "invalid_path", 0);
+                bh_http_problem_from_error(problem, &error, "invalid_request", 0);
                 return -1;
         }
         switch (bh_route_find(method, &exchange->target, &exchange->route, exchange->params,
@@ -145,7 +145,7 @@ static int check_route(struct bh_exchange *exchange, const char *method,
         case BH_ROUTE_FOUND:
                 return 0;
         case BH_ROUTE_BAD_NAME:
-                bh_http_problem_set(problem, 400, "invalid_name",
+                bh_http_problem_set(problem, 400, "invalid_request",
                                     "the path holds a malformed name or id");
                 return -1;
         case BH_ROUTE_NO_METHOD:
@@ -160,13 +160,11 @@ static int check_route(struct bh_exchange *exchange, const char *method,
 
 static int check_query(struct bh_exchange *exchange, struct bh_http_problem *problem)
 {
-        int allowed = exchange->route->parameters;
         struct bh_error error;
 
-        if (!bh_op_allows(exchange->route->op, BH_ROLE_ANONYMOUS))
-                allowed |= BH_PARAMETER_TENANT;
-        if (bh_query_parse(exchange->target.query, allowed, exchange->params, &error) < 0) {
-                bh_http_problem_from_error(problem, &error, "invalid_parameter", 0);
+        if (bh_query_parse(exchange->target.query, exchange->route->parameters, exchange->params,
+                           &error) < 0) {
+                bh_http_problem_from_error(problem, &error, "invalid_request", 0);
                 return -1;
         }
         exchange->follow = json_is_true(json_object_get(exchange->params, "follow"));
@@ -183,14 +181,14 @@ static int take_header(struct bh_exchange *exchange, const char *name, const cha
         if (!value)
                 return 0;
         if (value[0] == '\0' || strlen(value) > HEADER_TEXT_MAX || !bh_text_printable(value)) {
-                bh_http_problem_set(problem, 400, "invalid_header",
+                bh_http_problem_set(problem, 400, "invalid_request",
                                     "%s must be 1 to %d printable characters", name,
                                     HEADER_TEXT_MAX);
                 return -1;
         }
         /* NULL when it is not UTF-8. */
         if (json_object_set_new(exchange->params, param, json_string(value)) < 0) {
-                bh_http_problem_set(problem, 400, "invalid_header", "%s is not UTF-8", name);
+                bh_http_problem_set(problem, 400, "invalid_request", "%s is not UTF-8", name);
                 return -1;
         }
         return 0;
@@ -224,9 +222,7 @@ static int body_too_large(const struct bh_exchange *exchange, struct bh_http_pro
         bool carrying = exchange->route->flags & BH_ROUTE_EXECUTION;
 
         bh_http_problem_set(problem, 413, "body_too_large", "%s",
-                            carrying ? "files and stdin may have 8 MiB together, the rest of the "
-                                       "body 1 MiB"
-                                     : "the body may have 1 MiB");
+                            carrying ? "the body may have 8 MiB" : "the body may have 1 MiB");
         return -1;
 }
 
@@ -473,6 +469,10 @@ static enum MHD_Result finish(struct bh_exchange *exchange)
         struct bh_http_problem problem = {.status = 0};
         bool waits = json_object_get(exchange->params, "wait_ms") != NULL;
 
+        if (exchange->route->flags & BH_ROUTE_LOCAL) {
+                exchange->route->answer(exchange, NULL);
+                return send_answer(exchange);
+        }
         if (decode_body(exchange, &problem) < 0 || ask_broker(exchange, &problem) < 0) {
                 bh_reply_problem(exchange, &problem);
                 bh_http_problem_clear(&problem);

@@ -5,11 +5,14 @@
 #include <string.h>
 
 #include "api/executions.h"
+#include "api/openapi.h"
 #include "api/query.h"
 #include "base/ulid.h"
 #include "policy/name.h"
 
-#define ROUTE_JSON (BH_ROUTE_BODY | BH_ROUTE_IF_MATCH)
+#define TENANT BH_PARAMETER_TENANT
+#define PAGE   (BH_PARAMETER_LIST | BH_PARAMETER_TENANT)
+#define CHANGE (BH_ROUTE_BODY | BH_ROUTE_IF_MATCH)
 
 static const struct bh_route routes[] = {
         {"GET", "/healthz", BH_OP_HEALTH, 0, 0, bh_answer_document},
@@ -18,39 +21,43 @@ static const struct bh_route routes[] = {
         {"GET", "/v1/policy", BH_OP_POLICY, 0, 0, bh_answer_document},
         {"GET", "/v1/audit", BH_OP_AUDIT_LIST, BH_PARAMETER_LIST, 0, bh_answer_document},
 
-        {"GET", "/v1/agents", BH_OP_AGENT_LIST, BH_PARAMETER_LIST, 0, bh_answer_document},
-        {"GET", "/v1/agents/{agent}", BH_OP_AGENT_GET, 0, 0, bh_answer_document},
-        {"PUT", "/v1/agents/{agent}", BH_OP_AGENT_PUT, 0, ROUTE_JSON, bh_answer_document},
-        {"DELETE", "/v1/agents/{agent}", BH_OP_AGENT_DELETE, BH_PARAMETER_FORCE, BH_ROUTE_IF_MATCH,
+        {"GET", "/v1/agents", BH_OP_AGENT_LIST, PAGE, 0, bh_answer_document},
+        {"GET", "/v1/agents/{agent}", BH_OP_AGENT_GET, TENANT, 0, bh_answer_document},
+        {"PUT", "/v1/agents/{agent}", BH_OP_AGENT_PUT, TENANT, CHANGE, bh_answer_document},
+        {"DELETE", "/v1/agents/{agent}", BH_OP_AGENT_DELETE, TENANT | BH_PARAMETER_FORCE,
+         BH_ROUTE_IF_MATCH, bh_answer_document},
+        {"PUT", "/v1/agents/{agent}/capabilities", BH_OP_CAPABILITIES_PUT, TENANT, CHANGE,
          bh_answer_document},
-        {"PUT", "/v1/agents/{agent}/capabilities", BH_OP_CAPABILITIES_PUT, 0, ROUTE_JSON,
-         bh_answer_document},
-        {"GET", "/v1/agents/{agent}/reviews", BH_OP_REVIEW_LIST, BH_PARAMETER_LIST, 0,
-         bh_answer_document},
-        {"POST", "/v1/agents/{agent}/reviews", BH_OP_REVIEW_CREATE, 0, BH_ROUTE_BODY,
+        {"GET", "/v1/agents/{agent}/reviews", BH_OP_REVIEW_LIST, PAGE, 0, bh_answer_document},
+        {"POST", "/v1/agents/{agent}/reviews", BH_OP_REVIEW_CREATE, TENANT, BH_ROUTE_BODY,
          bh_answer_document},
 
-        {"POST", "/v1/decisions", BH_OP_DECISION, 0, BH_ROUTE_EXECUTION, bh_answer_document},
+        {"POST", "/v1/decisions", BH_OP_DECISION, TENANT, BH_ROUTE_EXECUTION, bh_answer_document},
         {"GET", "/v1/executions", BH_OP_EXECUTION_LIST,
-         BH_PARAMETER_LIST | BH_PARAMETER_AGENT | BH_PARAMETER_STATE | BH_PARAMETER_LABEL, 0,
+         PAGE | BH_PARAMETER_AGENT | BH_PARAMETER_STATE | BH_PARAMETER_LABEL, 0,
          bh_answer_execution_list},
-        {"POST", "/v1/executions", BH_OP_EXECUTION_CREATE, BH_PARAMETER_WAIT,
+        {"POST", "/v1/executions", BH_OP_EXECUTION_CREATE, TENANT | BH_PARAMETER_WAIT,
          BH_ROUTE_EXECUTION | BH_ROUTE_IDEMPOTENT, bh_answer_execution},
-        {"GET", "/v1/executions/{execution}", BH_OP_EXECUTION_GET, BH_PARAMETER_WAIT, 0,
+        {"GET", "/v1/executions/{execution}", BH_OP_EXECUTION_GET, TENANT | BH_PARAMETER_WAIT, 0,
          bh_answer_execution},
-        {"DELETE", "/v1/executions/{execution}", BH_OP_EXECUTION_DELETE, 0, 0, bh_answer_execution},
-        {"GET", "/v1/executions/{execution}/stdout", BH_OP_EXECUTION_GET, BH_PARAMETER_FOLLOW,
-         BH_ROUTE_FOLLOW, bh_answer_stdout},
-        {"GET", "/v1/executions/{execution}/stderr", BH_OP_EXECUTION_GET, BH_PARAMETER_FOLLOW,
-         BH_ROUTE_FOLLOW, bh_answer_stderr},
-        {"GET", "/v1/executions/{execution}/events", BH_OP_EXECUTION_GET, 0, BH_ROUTE_WATCH,
+        {"DELETE", "/v1/executions/{execution}", BH_OP_EXECUTION_DELETE, TENANT, 0,
+         bh_answer_execution},
+        {"GET", "/v1/executions/{execution}/stdout", BH_OP_EXECUTION_GET,
+         TENANT | BH_PARAMETER_FOLLOW, BH_ROUTE_FOLLOW, bh_answer_stdout},
+        {"GET", "/v1/executions/{execution}/stderr", BH_OP_EXECUTION_GET,
+         TENANT | BH_PARAMETER_FOLLOW, BH_ROUTE_FOLLOW, bh_answer_stderr},
+        {"GET", "/v1/executions/{execution}/events", BH_OP_EXECUTION_GET, TENANT, BH_ROUTE_WATCH,
          bh_answer_events},
 
-        {"GET", "/v1/workspaces", BH_OP_WORKSPACE_LIST, BH_PARAMETER_LIST, 0, bh_answer_document},
-        {"GET", "/v1/workspaces/{workspace}", BH_OP_WORKSPACE_GET, 0, 0, bh_answer_document},
-        {"PUT", "/v1/workspaces/{workspace}", BH_OP_WORKSPACE_PUT, 0, BH_ROUTE_BODY,
+        {"GET", "/v1/workspaces", BH_OP_WORKSPACE_LIST, PAGE, 0, bh_answer_document},
+        {"GET", "/v1/workspaces/{workspace}", BH_OP_WORKSPACE_GET, TENANT, 0, bh_answer_document},
+        {"PUT", "/v1/workspaces/{workspace}", BH_OP_WORKSPACE_PUT, TENANT, BH_ROUTE_BODY,
          bh_answer_document},
-        {"DELETE", "/v1/workspaces/{workspace}", BH_OP_WORKSPACE_DELETE, 0, 0, bh_answer_document},
+        {"DELETE", "/v1/workspaces/{workspace}", BH_OP_WORKSPACE_DELETE, TENANT, 0,
+         bh_answer_document},
+
+        /* For whoever may see the host; nobody else is asked. */
+        {"GET", "/v1/openapi.json", BH_OP_HOST, 0, BH_ROUTE_LOCAL, bh_answer_openapi},
 };
 
 const struct bh_route *bh_routes(size_t *ret_count)

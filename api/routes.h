@@ -15,6 +15,7 @@ enum bh_route_flag {
         BH_ROUTE_IDEMPOTENT = 1 << 3, /* honours Idempotency-Key */
         BH_ROUTE_WATCH = 1 << 4,      /* asks for executions.watch, but for HEAD */
         BH_ROUTE_FOLLOW = 1 << 5,     /* the same with ?follow=true */
+        BH_ROUTE_LOCAL = 1 << 6,      /* answered here, without the broker; frame is NULL */
 };
 
 struct bh_route {

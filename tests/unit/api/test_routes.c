@@ -8,9 +8,11 @@
 
 #include <string.h>
 
+#include "api/openapi.h"
 #include "api/routes.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/json.h"
 
 #define EXECUTION "ex_01m8p6fzcx29sn61w4k4kfbnp0"
 
@@ -96,12 +98,40 @@ static void test_other_methods_and_paths(void **state)
         assert_int_equal(find("GET", "/V1/agents", &route, params, allow), BH_ROUTE_NO_PATH);
 }
 
+/* Every row stands in openapi.json, and nothing else does. */
+static void test_openapi_has_every_route(void **state)
+{
+        const char *text = bh_openapi_text(), *path, *method;
+        _cleanup_json_ json_t *document = NULL;
+        json_t *item, *operation;
+        size_t count, described = 0;
+        const struct bh_route *routes = bh_routes(&count);
+
+        (void)state;
+        assert_int_equal(bh_json_parse(text, strlen(text), &document, NULL), 0);
+        json_object_foreach (json_object_get(document, "paths"), path, item)
+                json_object_foreach (item, method, operation)
+                        described++;
+        assert_int_equal(described, count);
+        for (size_t i = 0; i < count; i++) {
+                _cleanup_free_ char *lower = bh_strdup(routes[i].method);
+
+                for (char *p = lower; *p; p++)
+                        *p = (char)(*p - 'A' + 'a');
+                item = json_object_get(json_object_get(document, "paths"), routes[i].path);
+                operation = json_object_get(item, lower);
+                if (!json_object_get(operation, "operationId"))
+                        fail_msg("%s %s is not described", routes[i].method, routes[i].path);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_every_row_is_reached),
                 cmocka_unit_test(test_captures),
                 cmocka_unit_test(test_other_methods_and_paths),
+                cmocka_unit_test(test_openapi_has_every_route),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
