@@ -15,6 +15,7 @@
 #include "base/spawn.h"
 #include "broker/daemon/daemon.h"
 #include "broker/daemon/dispatch.h"
+#include "broker/daemon/timeval.h"
 
 #define RESTART_DELAY_MS     20 /* after the first end; doubled with each quick one after it */
 #define RESTART_DELAY_MAX_MS 5000
@@ -47,7 +48,7 @@ static void restart_later(struct bh_daemon *daemon)
         int delay_ms = RESTART_DELAY_MS << (api->failures < 8 ? api->failures : 8);
         if (delay_ms > RESTART_DELAY_MAX_MS)
                 delay_ms = RESTART_DELAY_MAX_MS;
-        struct timeval delay = {delay_ms / 1000, delay_ms % 1000 * 1000};
+        struct timeval delay = bh_timeval_ms(delay_ms);
         api->failures++;
         event_add(api->restart, &delay);
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -97,8 +98,8 @@ static int take_up(struct bh_audit *audit, int64_t first, bool trust_first, off_
                    struct bh_error *error)
 {
         if (audit->sequence + 1 != first && !trust_first)
-                return bh_error_set(error, BH_ERROR_INVALID, "entry %lld is missing",
-                                    (long long)(audit->sequence + 1));
+                return bh_error_set(error, BH_ERROR_INVALID, "entry %" PRId64 " is missing",
+                                    audit->sequence + 1);
         audit->sequence = first - 1;
         if (open_file(audit, first, error) < 0)
                 return -1;
@@ -249,8 +250,8 @@ int bh_audit_verify(int directory, int64_t *ret_count, struct bh_error *error)
                 if (fd < 0)
                         return -1;
                 if (files[i] != sequence + 1)
-                        return bh_error_set(error, BH_ERROR_INVALID, "entry %lld is missing",
-                                            (long long)(sequence + 1));
+                        return bh_error_set(error, BH_ERROR_INVALID, "entry %" PRId64 " is missing",
+                                            sequence + 1);
                 if (check_file(fd, &sequence, hash, false, &end, error) < 0)
                         return bh_error_prefix(error, "%s", name);
                 if (i + 1 < count && lseek(fd, 0, SEEK_END) != end)

@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "broker/daemon/timeval.h"
 #include "broker/daemon/workspaces.h"
 #include "drivers/kernel/cgroup.h"
 
@@ -246,8 +247,7 @@ void bh_daemon_turn(struct bh_daemon *daemon, bool block)
 static void on_drain_time(evutil_socket_t fd, short what, void *data)
 {
         struct bh_daemon *daemon = data;
-        const int rest_ms = DRAIN_END_MS - DRAIN_ANSWER_MS;
-        const struct timeval rest = {rest_ms / 1000, rest_ms % 1000 * 1000};
+        const struct timeval rest = bh_timeval_ms(DRAIN_END_MS - DRAIN_ANSWER_MS);
         (void)fd;
         (void)what;
         if (daemon->drain_answered) {
@@ -261,8 +261,7 @@ static void on_drain_time(evutil_socket_t fd, short what, void *data)
 
 void bh_daemon_drain(struct bh_daemon *daemon)
 {
-        const struct timeval time = {.tv_sec = DRAIN_ANSWER_MS / 1000,
-                                     .tv_usec = DRAIN_ANSWER_MS % 1000 * 1000};
+        const struct timeval time = bh_timeval_ms(DRAIN_ANSWER_MS);
         if (daemon->draining)
                 return;
         daemon->draining = true;

@@ -45,21 +45,32 @@ int bh_decision_refuse(const struct bh_decision *decision, struct bh_error *erro
                 "", "no tier from %s up can run this: %s", bh_tier_name(decision->required), text);
 }
 
+/* 0 without one. */
+static int payload_size(const struct bh_call *call, uint64_t *ret, struct bh_error *error)
+{
+        struct stat st = {0};
+        if (call->payload_fd < 0) {
+                *ret = 0;
+                return 0;
+        }
+        if (bh_memfd_check_sealed(call->payload_fd, error) < 0)
+                return bh_error_prefix(error, "payload");
+        if (fstat(call->payload_fd, &st) < 0)
+                return bh_error_errno(error, errno, "payload");
+        if ((size_t)st.st_size > BH_PAYLOAD_MAX)
+                return bh_error_invalid(error, "", "files and stdin are over %zu bytes",
+                                        BH_PAYLOAD_MAX);
+        *ret = (uint64_t)st.st_size;
+        return 0;
+}
+
 int bh_request_of_call(struct bh_call *call, const struct bh_json_at *body, struct bh_request **ret,
                        struct bh_error *error)
 {
-        struct stat st = {0};
-        if (call->payload_fd >= 0) {
-                if (bh_memfd_check_sealed(call->payload_fd, error) < 0)
-                        return bh_error_prefix(error, "payload");
-                if (fstat(call->payload_fd, &st) < 0)
-                        return bh_error_errno(error, errno, "payload");
-                if ((size_t)st.st_size > BH_PAYLOAD_MAX)
-                        return bh_error_invalid(error, "", "files and stdin are over %zu bytes",
-                                                BH_PAYLOAD_MAX);
-        }
-        return bh_request_decode(body, &call->daemon->policy->limits, (uint64_t)st.st_size, ret,
-                                 error);
+        uint64_t size = 0;
+        if (payload_size(call, &size, error) < 0)
+                return -1;
+        return bh_request_decode(body, &call->daemon->policy->limits, size, ret, error);
 }
 
 int bh_handle_decision(struct bh_call *call, struct bh_error *error)

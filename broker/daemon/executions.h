@@ -24,6 +24,9 @@ struct bh_end_hook {
         void *data;
 };
 
+LIST_HEAD(bh_waiter_list, bh_waiter);
+LIST_HEAD(bh_end_hook_list, bh_end_hook);
+
 struct bh_live {
         struct bh_daemon *daemon;
         LIST_ENTRY(bh_live) bucket;
@@ -41,9 +44,9 @@ struct bh_live {
         char *kill_detail;
         struct bh_search *search;   /* for its shim, after a restart; NULL: none */
         int64_t kept_out, kept_err; /* bytes in the files, as the shim last said */
-        LIST_HEAD(, bh_waiter) waiters;
-        LIST_HEAD(, bh_waiter) watchers;
-        LIST_HEAD(, bh_end_hook) hooks;
+        struct bh_waiter_list waiters;
+        struct bh_waiter_list watchers;
+        struct bh_end_hook_list hooks;
 };
 
 #define BH_LIVE_BUCKETS 4096

@@ -42,7 +42,8 @@ static int find(struct bh_call *call, const struct bh_json_at *params, struct fo
         const struct bh_execution *record = found.live ? found.live->record : found.stored;
         if (!record || (tenant && strcmp(record->tenant, tenant) != 0)) {
                 found_clear(&found);
-                return bh_error_set(error, BH_ERROR_NOT_FOUND, "there is no such execution");
+                bh_error_set(error, BH_ERROR_NOT_FOUND, "there is no such execution");
+                return -1;
         }
         *ret = found;
         return 0;

@@ -1,8 +1,8 @@
 /* The sockets that clients connect to. */
 #include "broker/daemon/listeners.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
@@ -62,17 +62,16 @@ static int open_unix(const struct bh_address *address, struct bh_listener *ret,
         return 0;
 }
 
-static char *address_text(const struct sockaddr_storage *socket)
+/* Numbers only, so nothing is looked up. */
+static char *address_text(const struct sockaddr_storage *socket, socklen_t size)
 {
-        char host[INET6_ADDRSTRLEN] = "";
-        if (socket->ss_family == AF_INET) {
-                const struct sockaddr_in *v4 = (const struct sockaddr_in *)socket;
-                inet_ntop(AF_INET, &v4->sin_addr, host, sizeof(host));
-                return bh_format("%s:%u", host, ntohs(v4->sin_port));
-        }
-        const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)socket;
-        inet_ntop(AF_INET6, &v6->sin6_addr, host, sizeof(host));
-        return bh_format("[%s]:%u", host, ntohs(v6->sin6_port));
+        char host[INET6_ADDRSTRLEN] = "", port[8] = "";
+        if (getnameinfo((const struct sockaddr *)socket, size, host, sizeof(host), port,
+                        sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+                return bh_strdup("");
+        if (strchr(host, ':'))
+                return bh_format("[%s]:%s", host, port);
+        return bh_format("%s:%s", host, port);
 }
 
 static int open_tcp(const struct bh_address *address, struct bh_listener *ret,
@@ -98,7 +97,7 @@ static int open_tcp(const struct bh_address *address, struct bh_listener *ret,
         }
         if (getsockname(fd, (struct sockaddr *)&bound, &size) < 0)
                 return bh_error_errno(error, errno, "listen on %s", address->text);
-        *ret = (struct bh_listener){.fd = bh_steal_fd(&fd), .text = address_text(&bound)};
+        *ret = (struct bh_listener){.fd = bh_steal_fd(&fd), .text = address_text(&bound, size)};
         return 0;
 }
 

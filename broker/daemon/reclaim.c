@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "broker/daemon/daemon.h"
+#include "broker/daemon/timeval.h"
 #include "broker/shim_protocol.h"
 
 /* A shim whose broker was killed needs a moment to notice and to listen. */
@@ -74,7 +75,7 @@ static bool look(struct bh_live *live)
 static void on_look(evutil_socket_t fd, short what, void *data)
 {
         struct bh_search *search = data;
-        const struct timeval delay = {.tv_usec = CONNECT_EVERY_MS * 1000};
+        const struct timeval delay = bh_timeval_ms(CONNECT_EVERY_MS);
         (void)fd;
         (void)what;
         if (!look(search->live))

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "broker/daemon/admission.h"
 #include "broker/daemon/daemon.h"
+#include "broker/daemon/timeval.h"
 #include "policy/decide.h"
 
 enum bh_retier_action bh_retier_decide(const struct bh_policy *policy, enum bh_tier required,
@@ -46,7 +47,7 @@ static void on_drained(evutil_socket_t fd, short what, void *data)
 static void drain_one(struct bh_live *live)
 {
         int64_t drain_ms = live->daemon->policy->drain_ms;
-        const struct timeval delay = {.tv_sec = drain_ms / 1000, .tv_usec = drain_ms % 1000 * 1000};
+        const struct timeval delay = bh_timeval_ms(drain_ms);
         if (live->drain)
                 return; /* an earlier raise gave it less time */
         live->drain = event_new(live->daemon->base, -1, 0, on_drained, live);

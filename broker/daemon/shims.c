@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "broker/daemon/daemon.h"
+#include "broker/daemon/timeval.h"
 #include "broker/shim_protocol.h"
 
 #define REFILL_DELAY_US      500 /* so that what the turn let out is under way first */
@@ -234,8 +235,11 @@ int bh_shims_init(struct bh_daemon *daemon, struct bh_error *error)
 
 void bh_shims_clear(struct bh_daemon *daemon)
 {
-        while (!LIST_EMPTY(&daemon->shims.spares))
-                bh_shim_free(LIST_FIRST(&daemon->shims.spares));
+        struct bh_shim *shim = LIST_FIRST(&daemon->shims.spares), *next = NULL;
+        for (; shim; shim = next) {
+                next = LIST_NEXT(shim, entry);
+                bh_shim_free(shim);
+        }
         if (daemon->shims.refill)
                 event_free(daemon->shims.refill);
         daemon->shims.refill = NULL;
@@ -249,7 +253,7 @@ void bh_shims_refill(struct bh_daemon *daemon)
                 int delay_ms = FAILURE_DELAY_MS << failures;
                 if (delay_ms > FAILURE_DELAY_MAX_MS)
                         delay_ms = FAILURE_DELAY_MAX_MS;
-                delay = (struct timeval){delay_ms / 1000, delay_ms % 1000 * 1000};
+                delay = bh_timeval_ms(delay_ms);
         }
         if (!event_pending(daemon->shims.refill, EV_TIMEOUT, NULL))
                 event_add(daemon->shims.refill, &delay);

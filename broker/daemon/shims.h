@@ -23,8 +23,10 @@ struct bh_shim {
         bool adopted;           /* answered `adopt` */
 };
 
+LIST_HEAD(bh_shim_list, bh_shim);
+
 struct bh_shims {
-        LIST_HEAD(, bh_shim) spares;
+        struct bh_shim_list spares;
         int64_t spare_count;
         struct event *refill;
         int failures; /* of spares in a row, for the delay before the next */

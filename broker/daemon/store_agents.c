@@ -29,8 +29,10 @@ static int read_agent(sqlite3_stmt *statement, struct bh_agent_row **ret, struct
         row->generation = sqlite3_column_int64(statement, 6);
         row->created_ms = sqlite3_column_int64(statement, 7);
         row->updated_ms = sqlite3_column_int64(statement, 8);
-        if (!row->tenant || !row->agent || !row->owner || !row->labels || !row->capabilities)
-                return bh_error_refused(error, "store_failed", "", "store: a damaged agent");
+        if (!row->tenant || !row->agent || !row->owner || !row->labels || !row->capabilities) {
+                bh_error_refused(error, "store_failed", "", "store: a damaged agent");
+                return -1;
+        }
         *ret = bh_steal_ptr(&row);
         return 0;
 }
@@ -108,8 +110,10 @@ static int read_review(sqlite3_stmt *statement, struct bh_review_row **ret, stru
         row->generation = sqlite3_column_int64(statement, 7);
         row->reviewed_ms = sqlite3_column_int64(statement, 8);
         row->expires_ms = sqlite3_column_int64(statement, 9);
-        if (!row->reviewer || !row->note || !row->capabilities)
-                return bh_error_refused(error, "store_failed", "", "store: a damaged review");
+        if (!row->reviewer || !row->note || !row->capabilities) {
+                bh_error_refused(error, "store_failed", "", "store: a damaged review");
+                return -1;
+        }
         *ret = bh_steal_ptr(&row);
         return 0;
 }

@@ -60,8 +60,9 @@ static int make(struct bh_store *store, int directory, enum bh_role role, struct
         make_text(text);
         snprintf(name, sizeof(name), "%s", bh_role_name(role));
         bh_sha256_hex(text, strlen(text), row.sha256);
-        strcat(text, "\n");
-        int r = bh_write_file_atomic(directory, name, text, strlen(text), 0600, error);
+        size_t length = strlen(text);
+        text[length] = '\n'; /* in place of the NUL: the file is a line */
+        int r = bh_write_file_atomic(directory, name, text, length + 1, 0600, error);
         explicit_bzero(text, sizeof(text));
         return r < 0 ? -1 : bh_store_token_put(store, &row, error);
 }

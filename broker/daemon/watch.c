@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "broker/daemon/daemon.h"
+#include "broker/daemon/timeval.h"
 
 /* One call that waits for the end, or that is told all on the way there. */
 struct bh_waiter {
@@ -35,6 +36,15 @@ static void answer(struct bh_waiter *waiter)
         bh_call_reply_take(call, status, bh_execution_show(live->daemon, call, live->record));
 }
 
+static void answer_all(struct bh_live *live)
+{
+        struct bh_waiter *waiter = LIST_FIRST(&live->waiters), *next = NULL;
+        for (; waiter; waiter = next) {
+                next = LIST_NEXT(waiter, entry);
+                answer(waiter);
+        }
+}
+
 static void on_time_over(evutil_socket_t fd, short what, void *data)
 {
         (void)fd;
@@ -52,9 +62,10 @@ static void on_watcher_gone(struct bh_call *call, void *data)
 {
         struct bh_waiter *waiter = data;
         struct bh_live *live = waiter->live;
+        bool last = LIST_FIRST(&live->watchers) == waiter && !LIST_NEXT(waiter, entry);
         (void)call;
         waiter_free(waiter);
-        if (LIST_EMPTY(&live->watchers) && live->shim)
+        if (last && live->shim)
                 bh_shim_watch(live->shim, false);
 }
 
@@ -66,7 +77,7 @@ void bh_live_wait(struct bh_live *live, struct bh_call *call, int status, int64_
                 return;
         }
         struct bh_waiter *waiter = bh_alloc(sizeof(*waiter));
-        struct timeval time = {.tv_sec = wait_ms / 1000, .tv_usec = wait_ms % 1000 * 1000};
+        const struct timeval time = bh_timeval_ms(wait_ms);
         waiter->live = live;
         waiter->call = call;
         waiter->status = status;
@@ -82,8 +93,7 @@ void bh_executions_answer_waiters(struct bh_daemon *daemon)
 {
         struct bh_live *live = NULL;
         TAILQ_FOREACH(live, &daemon->executions.all, order)
-        while (!LIST_EMPTY(&live->waiters))
-                answer(LIST_FIRST(&live->waiters));
+        answer_all(live);
 }
 
 /* The moment a state was entered, 0 when it never was. */
@@ -209,39 +219,45 @@ void bh_watch_output(struct bh_live *live)
                 send_output(waiter->call, live->kept_out, live->kept_err);
 }
 
-void bh_watch_ended(struct bh_live *live)
+static void end_watch(struct bh_waiter *waiter)
 {
-        while (!LIST_EMPTY(&live->waiters))
-                answer(LIST_FIRST(&live->waiters));
-        while (!LIST_EMPTY(&live->watchers)) {
-                struct bh_waiter *waiter = LIST_FIRST(&live->watchers);
-                struct bh_call *call = waiter->call;
-                if (!waiter->begun) {
-                        begin_watch(waiter); /* tells all, the end included */
-                        call->on_gone = NULL;
-                        waiter_free(waiter);
-                        continue;
-                }
+        struct bh_live *live = waiter->live;
+        struct bh_call *call = waiter->call;
+        if (!waiter->begun) {
+                begin_watch(waiter); /* tells all, the end included */
+        } else {
                 /* States that passed since, such as running of one that ended at once. */
                 send_states(call, live->record, (enum bh_execution_state)(waiter->told + 1),
                             BH_EXECUTION_RUNNING);
-                call->on_gone = NULL;
-                waiter_free(waiter);
                 send_output(call, live->kept_out, live->kept_err);
                 send_ended(call, live->record);
+        }
+        call->on_gone = NULL;
+        waiter_free(waiter);
+}
+
+void bh_watch_ended(struct bh_live *live)
+{
+        struct bh_waiter *waiter = LIST_FIRST(&live->watchers), *next = NULL;
+        answer_all(live);
+        for (; waiter; waiter = next) {
+                next = LIST_NEXT(waiter, entry);
+                end_watch(waiter);
+        }
+}
+
+static void drop_list(struct bh_waiter_list *list)
+{
+        struct bh_waiter *waiter = LIST_FIRST(list), *next = NULL;
+        for (; waiter; waiter = next) {
+                next = LIST_NEXT(waiter, entry);
+                waiter->call->on_gone = NULL;
+                waiter_free(waiter);
         }
 }
 
 void bh_watch_drop_all(struct bh_live *live)
 {
-        while (!LIST_EMPTY(&live->waiters)) {
-                struct bh_waiter *waiter = LIST_FIRST(&live->waiters);
-                waiter->call->on_gone = NULL;
-                waiter_free(waiter);
-        }
-        while (!LIST_EMPTY(&live->watchers)) {
-                struct bh_waiter *waiter = LIST_FIRST(&live->watchers);
-                waiter->call->on_gone = NULL;
-                waiter_free(waiter);
-        }
+        drop_list(&live->waiters);
+        drop_list(&live->watchers);
 }
