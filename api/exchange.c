@@ -50,6 +50,7 @@ void bh_exchange_free(struct bh_exchange *exchange)
         bh_client_watch(exchange->client, NULL, NULL);
         if (exchange->response)
                 MHD_destroy_response(exchange->response);
+        bh_http_problem_clear(&exchange->refusal);
         bh_body_clear(&exchange->decoded);
         bh_target_clear(&exchange->target);
         json_decref(exchange->params);
@@ -313,19 +314,18 @@ static enum MHD_Result refuse_early(struct bh_exchange *exchange)
 
 static enum MHD_Result begin(struct bh_exchange *exchange, const char *method)
 {
-        struct bh_http_problem problem = {.status = 0};
+        struct bh_http_problem *problem = &exchange->refusal;
         char allow[BH_ALLOW_SIZE];
 
         exchange->head = strcmp(method, "HEAD") == 0;
         choose_request_id(exchange);
-        if (check_head(exchange, method, &problem, allow) == 0) {
+        if (check_head(exchange, method, problem, allow) == 0) {
                 exchange->state = BH_EXCHANGE_BODY;
                 return MHD_YES;
         }
-        bh_reply_problem(exchange, &problem);
-        if (problem.status == 405)
+        bh_reply_problem(exchange, problem);
+        if (problem->status == 405)
                 bh_reply_header(exchange->response, "Allow", allow);
-        bh_http_problem_clear(&problem);
         return refuse_early(exchange);
 }
 
@@ -359,15 +359,11 @@ static enum MHD_Result take_body(struct bh_exchange *exchange, const char *data,
 
 static enum MHD_Result discard_body(struct bh_exchange *exchange, size_t *size)
 {
-        struct bh_http_problem problem = {.status = 0};
-
         exchange->discarded += *size;
         *size = 0;
         if (exchange->discarded <= DISCARD_MAX)
                 return MHD_YES;
-        bh_http_problem_set(&problem, exchange->status, "request_refused",
-                            "the request was refused and its body is too large to be skipped");
-        return refuse_in_body(exchange, &problem);
+        return refuse_in_body(exchange, &exchange->refusal);
 }
 
 /* ---- To the broker and back ---- */

@@ -50,6 +50,7 @@ struct bh_exchange {
         char *body; /* owned */
         size_t body_size, body_capacity, body_limit;
         size_t discarded;
+        struct bh_http_problem refusal; /* while the body is discarded */
         struct bh_body decoded;
 
         uint64_t call;                 /* of the broker link; 0: none */

@@ -13,8 +13,7 @@
 
 #include "broker/protocol.h"
 
-#define FILES_MAX     65536              /* descriptors, if the hard limit gives them */
-#define FILE_SIZE_MAX ((rlim_t)16 << 20) /* a payload memfd is the only thing ever written */
+#define FILES_MAX 65536 /* descriptors, if the hard limit gives them */
 
 /* errno of a failed step as the failure of a control. */
 static int control_failed(struct bh_error *error, const char *control)
@@ -98,7 +97,7 @@ static int drop_capabilities(struct bh_error *error)
 
 int bh_isolate_final(uid_t uid, struct bh_error *error)
 {
-        if (limit(RLIMIT_NPROC, 0, error) < 0 || limit(RLIMIT_FSIZE, FILE_SIZE_MAX, error) < 0)
+        if (limit(RLIMIT_NPROC, 0, error) < 0)
                 return -1;
         if (drop_bounding_set(error) < 0 || become(uid, error) < 0 || drop_capabilities(error) < 0)
                 return -1;

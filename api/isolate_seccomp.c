@@ -46,7 +46,8 @@ static const int allowed[] = {
         SCMP_SYS(nanosleep),
         SCMP_SYS(clock_nanosleep),
         SCMP_SYS(restart_syscall),
-        /* Memory; see below for mmap and mprotect. */
+        /* Memory; see below for mmap and mprotect. qsort(3) asks sysinfo how much there is. */
+        SCMP_SYS(sysinfo),
         SCMP_SYS(brk),
         SCMP_SYS(munmap),
         SCMP_SYS(mremap),

@@ -22,7 +22,8 @@
 #define CONNECTION_MEMORY ((size_t)64 << 10)
 #define IDLE_SECONDS      120U /* without a byte in either direction */
 #define PEM_MAX           ((size_t)1 << 20)
-#define FDS_PER_CLIENT    4 /* its socket, a payload or two output files, a lingering copy */
+#define FDS_PER_CLIENT    4    /* its socket, a payload or two output files, a lingering copy */
+#define CONNECTIONS_MAX   4096 /* of one listener */
 #define FDS_OWN           64
 #define TURNS_MAX         8 /* of libmicrohttpd before others get the loop */
 /* TLS 1.2 and 1.3 only. */
@@ -223,10 +224,12 @@ static int read_tls(struct bh_listener *listener, const struct bh_frame *frame,
 static unsigned int connection_limit(void)
 {
         struct rlimit files;
+        rlim_t count;
 
         if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur < FDS_OWN + FDS_PER_CLIENT)
                 return 16;
-        return (unsigned int)((files.rlim_cur - FDS_OWN) / FDS_PER_CLIENT);
+        count = (files.rlim_cur - FDS_OWN) / FDS_PER_CLIENT;
+        return count < CONNECTIONS_MAX ? (unsigned int)count : CONNECTIONS_MAX;
 }
 
 static struct MHD_Daemon *start_daemon(struct bh_listener *listener)

@@ -195,6 +195,13 @@ def test_the_request_reaches_the_broker_whole(api):
         assert broker.stop() == 0
 
 
+def test_a_document_of_many_members_is_digested(api):
+    """qsort(3) wants a system call of its own for more than 64 members."""
+    body = {"agent": "a", "argv": ["x"], "env": {f"K{i}": "v" for i in range(5000)}}
+    answer = get(api, "/v1/executions", lambda frame: {"status": 201, "body": {}}, method="POST", json=body)
+    assert answer.status_code == 201
+
+
 # -- raw output -----------------------------------------------------------------------
 
 

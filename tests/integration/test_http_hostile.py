@@ -7,6 +7,7 @@ import ssl
 import subprocess
 import threading
 import time
+import warnings
 
 import pytest
 import requests
@@ -215,6 +216,18 @@ def test_chunked_over_the_limit_reads_413(broker):
         for _ in range(20):
             client.sendall(chunk)
         assert_problem(read_all(client), 413, "body_too_large")
+
+
+def test_a_refused_chunked_body_is_skipped_or_cut(broker):
+    start = "POST /v1/nothing HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with connect(broker) as client:
+        client.sendall(start.encode() + b"3\r\nabc\r\n0\r\n\r\n"
+                       + b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        data = read_all(client)
+        assert data.startswith(b"HTTP/1.1 401") and b"HTTP/1.1 200" in data
+    with connect(broker) as client:
+        client.sendall(start.encode() + (b"4000\r\n" + b"x" * 16384 + b"\r\n") * 6)
+        assert_problem(read_all(client), 401, "unauthorized")
 
 
 def drip(broker, start, byte, interval):
@@ -447,9 +460,16 @@ def test_tls_is_inspected_too_and_wants_the_client_certificate(tmp_path):
                     context.wrap_socket(raw, server_hostname="localhost") as client:
                 client.sendall((SMUGGLING[name] + HIDDEN).encode())
                 assert_problem(read_all(client), 400)
+        context.maximum_version = ssl.TLSVersion.TLSv1_2
+        with socket.create_connection(("127.0.0.1", broker.tls_port), timeout=10) as raw, \
+                context.wrap_socket(raw, server_hostname="localhost") as client:
+            client.sendall(f"GET /v1/host HTTP/1.1\r\n{HEAD}Connection: close\r\n\r\n".encode())
+            assert read_all(client).startswith(b"HTTP/1.1 200")
         old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         old.check_hostname, old.verify_mode = False, ssl.CERT_NONE
-        old.minimum_version = old.maximum_version = ssl.TLSVersion.TLSv1_1
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            old.minimum_version = old.maximum_version = ssl.TLSVersion.TLSv1_1
         with pytest.raises((ssl.SSLError, ConnectionResetError)):
             with socket.create_connection(("127.0.0.1", broker.tls_port), timeout=10) as raw:
                 old.wrap_socket(raw)
