@@ -134,6 +134,23 @@ def test_it_goes_on_when_the_api_process_dies(own_broker):
     assert rest == b"2\n3\n4\n5\n6\n"
 
 
+def test_it_goes_on_when_the_broker_is_stopped_and_when_it_crashes(own_broker):
+    broker = own_broker()
+    name = broker.agent()
+    argv = [CLI, "run", "--agent", name, "--", "sh", "-c",
+            "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo $i; sleep 0.5; done; exit 9"]
+    with subprocess.Popen(argv, env=environment(broker), stdout=subprocess.PIPE) as child:
+        assert child.stdout.readline() == b"1\n"
+        broker.kill()
+        broker.start()
+        assert child.stdout.readline() == b"2\n"
+        broker.terminate()
+        broker.start()
+        rest = child.stdout.read()
+        assert child.wait(60) == 9
+    assert rest == b"".join(b"%d\n" % i for i in range(3, 13))
+
+
 # -- the other verbs --------------------------------------------------------------------------
 
 def test_detached_listed_followed_shown_and_killed(broker, agent):
