@@ -226,10 +226,16 @@ int bh_cgroup_join_v1(const struct bh_cgroup *cgroup)
 int bh_cgroup_usage(const struct bh_cgroup *cgroup, struct bh_usage *ret, struct bh_error *error)
 {
         int memory = directory_of(cgroup, BH_CGROUP_MEMORY);
+        int cpu = directory_of(cgroup, BH_CGROUP_CPU);
+        struct bh_usage usage = {0};
 
-        if (cgroup->layout == BH_CGROUP_V2)
-                return bh_cgroup_v2_usage(memory, ret, error);
-        return bh_cgroup_v1_usage(memory, directory_of(cgroup, BH_CGROUP_CPU), ret, error);
+        if ((cgroup->layout == BH_CGROUP_V1 ? bh_cgroup_v1_cpu(cpu, &usage.cpu_us, error)
+                                            : bh_cgroup_v2_cpu(cpu, &usage.cpu_us, error)) < 0 ||
+            (cgroup->layout == BH_CGROUP_V2 ? bh_cgroup_v2_memory(memory, &usage, error)
+                                            : bh_cgroup_v1_memory(memory, &usage, error)) < 0)
+                return -1;
+        *ret = usage;
+        return 0;
 }
 
 int bh_cgroup_kill(const struct bh_cgroup *cgroup, struct bh_error *error)

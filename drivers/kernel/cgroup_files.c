@@ -131,16 +131,20 @@ int bh_cgroup_v2_set_memory(int directory, int64_t bytes, struct bh_error *error
         return 0;
 }
 
-int bh_cgroup_v2_usage(int directory, struct bh_usage *ret, struct bh_error *error)
+int bh_cgroup_v2_cpu(int directory, int64_t *ret_us, struct bh_error *error)
 {
-        struct bh_usage usage;
+        return bh_cgroup_read_keyed(directory, "cpu.stat", "usage_usec", ret_us, error);
+}
 
-        if (bh_cgroup_read_keyed(directory, "cpu.stat", "usage_usec", &usage.cpu_us, error) < 0 ||
-            bh_cgroup_read_number(directory, "memory.peak", &usage.memory_peak_bytes, error) < 0 ||
-            bh_cgroup_read_keyed(directory, "memory.events", "oom_kill", &usage.oom_kills, error) <
+int bh_cgroup_v2_memory(int directory, struct bh_usage *ret, struct bh_error *error)
+{
+        int64_t peak = 0;
+
+        if (bh_cgroup_read_number(directory, "memory.peak", &peak, error) < 0 ||
+            bh_cgroup_read_keyed(directory, "memory.events", "oom_kill", &ret->oom_kills, error) <
                     0)
                 return -1;
-        *ret = usage;
+        ret->memory_peak_bytes = peak;
         return 0;
 }
 

@@ -35,8 +35,13 @@ int bh_cgroup_v1_set_memory(int directory, int64_t bytes, struct bh_error *error
 /* 0 when a limit on memory alone is a limit on memory and swap because there is no swap. */
 int bh_cgroup_check_no_swap(const char *swaps_path, struct bh_error *error);
 
-int bh_cgroup_v2_usage(int directory, struct bh_usage *ret, struct bh_error *error);
-int bh_cgroup_v1_usage(int memory, int cpuacct, struct bh_usage *ret, struct bh_error *error);
+/* CPU time of all that ever ran in it, by cpu.stat (v2) or cpuacct.usage (v1). */
+int bh_cgroup_v2_cpu(int directory, int64_t *ret_us, struct bh_error *error);
+int bh_cgroup_v1_cpu(int directory, int64_t *ret_us, struct bh_error *error);
+
+/* Fills the peak and the kills, and leaves the CPU time alone. */
+int bh_cgroup_v2_memory(int directory, struct bh_usage *ret, struct bh_error *error);
+int bh_cgroup_v1_memory(int directory, struct bh_usage *ret, struct bh_error *error);
 
 /* {"limit_bytes", "swap": …, "peak_bytes"}; an unreadable number is null. */
 json_t *bh_cgroup_v2_observe_memory(int directory);

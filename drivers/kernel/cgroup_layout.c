@@ -131,7 +131,9 @@ static int missing(struct bh_error *error, const char *control, const char *what
         return bh_error_control(error, control);
 }
 
-/* v1 controllers; killing by the v2 tree where there is one, else by the freezer. */
+/* v1 controllers. Where a v2 tree stands beside them, killing and CPU accounting are its own:
+ * both need no controller (cgroup-v2.rst, "cpu.stat"), and every hierarchy less is a directory
+ * less to make for each execution. */
 static int decide_v1(const struct finds *finds, struct bh_cgroup_topology *topology,
                      struct bh_error *error)
 {
@@ -144,8 +146,8 @@ static int decide_v1(const struct finds *finds, struct bh_cgroup_topology *topol
                 return missing(error, "cgroup.memory", "the memory controller");
         if (!pids)
                 return missing(error, "cgroup.pids", "the pids controller");
-        if (!cpu)
-                return missing(error, "cgroup.cpu", "the cpuacct controller");
+        if (!finds->v2.mount && !cpu)
+                return missing(error, "cgroup.cpu", "cpu.stat or the cpuacct controller");
         if (!finds->v2.mount && !freezer)
                 return missing(error, "cgroup.kill", "cgroup.kill or a freezer");
         topology->layout = finds->v2.mount ? BH_CGROUP_HYBRID : BH_CGROUP_V1;
@@ -153,9 +155,12 @@ static int decide_v1(const struct finds *finds, struct bh_cgroup_topology *topol
                 assign(topology, BH_CGROUP_KILL, finds->v2.mount, true);
         else
                 assign(topology, BH_CGROUP_KILL, freezer, false);
+        if (finds->v2.mount)
+                assign(topology, BH_CGROUP_CPU, finds->v2.mount, true);
+        else
+                assign(topology, BH_CGROUP_CPU, cpu, false);
         assign(topology, BH_CGROUP_MEMORY, memory, false);
         assign(topology, BH_CGROUP_PIDS, pids, false);
-        assign(topology, BH_CGROUP_CPU, cpu, false);
         return 0;
 }
 

@@ -46,19 +46,25 @@ int bh_cgroup_v1_set_memory(int directory, int64_t bytes, struct bh_error *error
         return 0;
 }
 
-int bh_cgroup_v1_usage(int memory, int cpuacct, struct bh_usage *ret, struct bh_error *error)
+int bh_cgroup_v1_cpu(int directory, int64_t *ret_us, struct bh_error *error)
 {
-        struct bh_usage usage;
-        int64_t cpu_ns;
+        int64_t cpu_ns = 0;
 
-        if (bh_cgroup_read_number(cpuacct, "cpuacct.usage", &cpu_ns, error) < 0 ||
-            bh_cgroup_read_number(memory, "memory.max_usage_in_bytes", &usage.memory_peak_bytes,
-                                  error) < 0 ||
-            bh_cgroup_read_keyed(memory, "memory.oom_control", "oom_kill", &usage.oom_kills,
+        if (bh_cgroup_read_number(directory, "cpuacct.usage", &cpu_ns, error) < 0)
+                return -1;
+        *ret_us = cpu_ns / 1000;
+        return 0;
+}
+
+int bh_cgroup_v1_memory(int directory, struct bh_usage *ret, struct bh_error *error)
+{
+        int64_t peak = 0;
+
+        if (bh_cgroup_read_number(directory, "memory.max_usage_in_bytes", &peak, error) < 0 ||
+            bh_cgroup_read_keyed(directory, "memory.oom_control", "oom_kill", &ret->oom_kills,
                                  error) < 0)
                 return -1;
-        usage.cpu_us = cpu_ns / 1000;
-        *ret = usage;
+        ret->memory_peak_bytes = peak;
         return 0;
 }
 

@@ -224,8 +224,11 @@ int bh_read_cgroup(const struct bh_view *view, json_t **ret, struct bh_error *er
         /* Killing goes by the unified hierarchy; where there is none, by the freezer's. */
         if (json_is_string(seen) && strcmp(json_string_value(seen), "freezer") == 0)
                 controller = "freezer";
-        else if (strcmp(controller, "cpu") == 0)
+        else if (strcmp(controller, "cpu") == 0 &&
+                 strcmp(json_string_value(json_object_get(view->cgroup, "layout")), "v1") == 0)
                 controller = "cpuacct";
+        else if (strcmp(controller, "cpu") == 0)
+                controller = "cpu.stat"; /* no controller: the unified hierarchy's own */
         return check_membership(view, controller, error);
 }
 

@@ -170,14 +170,15 @@ static void test_v2_usage(void **state)
         struct bh_error error = {0};
 
         put_v2(tree);
-        assert_int_equal(bh_cgroup_v2_usage(tree->fd, &usage, &error), 0);
+        assert_int_equal(bh_cgroup_v2_cpu(tree->fd, &usage.cpu_us, &error), 0);
+        assert_int_equal(bh_cgroup_v2_memory(tree->fd, &usage, &error), 0);
         assert_int_equal(usage.cpu_us, 123456);
         assert_int_equal(usage.memory_peak_bytes, 4096000);
         assert_int_equal(usage.oom_kills, 2);
         unlinkat(tree->fd, "memory.peak", 0);
-        usage.cpu_us = -1;
-        assert_int_equal(bh_cgroup_v2_usage(tree->fd, &usage, &error), -1);
-        assert_int_equal(usage.cpu_us, -1);
+        usage.memory_peak_bytes = -1;
+        assert_int_equal(bh_cgroup_v2_memory(tree->fd, &usage, &error), -1);
+        assert_int_equal(usage.memory_peak_bytes, -1);
 }
 
 static void test_v1_usage(void **state)
@@ -189,7 +190,8 @@ static void test_v1_usage(void **state)
         put(tree, "cpuacct.usage", "5000999\n");
         put(tree, "memory.max_usage_in_bytes", "8192\n");
         put(tree, "memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 4\n");
-        assert_int_equal(bh_cgroup_v1_usage(tree->fd, tree->fd, &usage, &error), 0);
+        assert_int_equal(bh_cgroup_v1_cpu(tree->fd, &usage.cpu_us, &error), 0);
+        assert_int_equal(bh_cgroup_v1_memory(tree->fd, &usage, &error), 0);
         assert_int_equal(usage.cpu_us, 5000);
         assert_int_equal(usage.memory_peak_bytes, 8192);
         assert_int_equal(usage.oom_kills, 4);

@@ -81,7 +81,9 @@ static void test_hybrid(void **state)
         give_controllers("hugetlb\n");
         assert_int_equal(bh_cgroup_topology_decide(mountinfo, &topology, &error), 0);
         assert_int_equal(topology.layout, BH_CGROUP_HYBRID);
+        assert_int_equal(topology.count, 3);
         assert_string_equal(mount_of(&topology, BH_CGROUP_KILL), tree);
+        assert_string_equal(mount_of(&topology, BH_CGROUP_CPU), tree);
         assert_true(topology.hierarchies[topology.role[BH_CGROUP_KILL]].v2);
         assert_string_equal(mount_of(&topology, BH_CGROUP_PIDS), "/c/pids");
         assert_false(topology.hierarchies[topology.role[BH_CGROUP_PIDS]].v2);
