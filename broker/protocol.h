@@ -23,30 +23,32 @@ enum bh_role {
  * of an operator may carry "tenant"? (default "default"; lists: all tenants); an orchestrator's
  * tenant is its token's. */
 #define BH_OPS(X)                                                                                  \
-        X(HEALTH, "health", BH_ROLES_ALL)         /* {} → {"status": "ok"} */                      \
-        X(READY, "ready", BH_ROLES_ALL)           /* {} → 200/503 {"ready", "reasons"} */          \
+        X(HEALTH, "health", BH_ROLES_ALL) /* {} → {"status": "ok"} */                            \
+        X(READY, "ready", BH_ROLES_ALL)   /* {} → 200/503 {"ready", "reasons"} */                \
         X(HOST, "host.get", BH_ROLES_ANY)                                                          \
         X(POLICY, "policy.get", BH_ROLES_ANY)                                                      \
-        X(AUDIT_LIST, "audit.list", BH_ROLES_REVIEW)    /* limit?, cursor? */                      \
-        X(AGENT_PUT, "agents.put", BH_ROLES_CHANGE)     /* agent, body, if_match? */               \
-        X(AGENT_GET, "agents.get", BH_ROLES_ANY)        /* agent */                                \
-        X(AGENT_LIST, "agents.list", BH_ROLES_ANY)      /* limit?, cursor? */                      \
+        X(AUDIT_LIST, "audit.list", BH_ROLES_REVIEW)      /* limit?, cursor? */                    \
+        X(AGENT_PUT, "agents.put", BH_ROLES_CHANGE)       /* agent, body, if_match? */             \
+        X(AGENT_GET, "agents.get", BH_ROLES_ANY)          /* agent */                              \
+        X(AGENT_LIST, "agents.list", BH_ROLES_ANY)        /* limit?, cursor? */                    \
         X(AGENT_DELETE, "agents.delete", BH_ROLES_CHANGE) /* agent, force?, if_match? */           \
-        X(CAPABILITIES_PUT, "agents.capabilities.put", BH_ROLES_CHANGE) /* agent, body, if_match? */ \
-        X(REVIEW_CREATE, "reviews.create", BH_ROLES_CHANGE)             /* agent, body */          \
-        X(REVIEW_LIST, "reviews.list", BH_ROLES_ANY)    /* agent, limit?, cursor? */               \
-        X(DECISION, "decisions.create", BH_ROLES_ANY)   /* body (wire form; API §4) */             \
-        /* body (wire form, see policy/request.h), body_digest (of the body as the client sent   \
-         * it, canonical), wait_ms?, idempotency_key?; descriptor 0: payload memfd, if any.       \
+        X(CAPABILITIES_PUT, "agents.capabilities.put",                                             \
+          BH_ROLES_CHANGE)                                  /* agent, body, if_match? */           \
+        X(REVIEW_CREATE, "reviews.create", BH_ROLES_CHANGE) /* agent, body */                      \
+        X(REVIEW_LIST, "reviews.list", BH_ROLES_ANY)        /* agent, limit?, cursor? */           \
+        X(DECISION, "decisions.create", BH_ROLES_ANY)       /* body (wire form; API §4) */        \
+        /* body (wire form, see policy/request.h), body_digest (of the body as the client sent     \
+         * it, canonical), wait_ms?, idempotency_key?; descriptor 0: payload memfd, if any.        \
          * Reply: the execution; descriptors stdout, stderr. */                                    \
         X(EXECUTION_CREATE, "executions.create", BH_ROLES_CHANGE)                                  \
-        X(EXECUTION_GET, "executions.get", BH_ROLES_ANY)       /* execution, wait_ms? */           \
-        X(EXECUTION_LIST, "executions.list", BH_ROLES_ANY) /* agent?, state?, labels?, limit?, cursor? */ \
+        X(EXECUTION_GET, "executions.get", BH_ROLES_ANY) /* execution, wait_ms? */                 \
+        X(EXECUTION_LIST, "executions.list",                                                       \
+          BH_ROLES_ANY) /* agent?, state?, labels?, limit?, cursor? */                             \
         X(EXECUTION_DELETE, "executions.delete", BH_ROLES_CHANGE) /* execution */                  \
         /* execution → reply with the execution and descriptors stdout, stderr, then events      \
-         * {"id", "event": "state", "sequence": n, "state", "at"}, {"id", "event": "output",      \
-         * "stdout": bytes, "stderr": bytes} (kept bytes so far; sent when it grew), and last     \
-         * {"id", "event": "ended", "sequence": n, "execution": {…}}. Past states come first. */   \
+         * {"id", "event": "state", "sequence": n, "state", "at"}, {"id", "event": "output",       \
+         * "stdout": bytes, "stderr": bytes} (kept bytes so far; sent when it grew), and last      \
+         * {"id", "event": "ended", "sequence": n, "execution": {…}}. Past states come first. */ \
         X(EXECUTION_WATCH, "executions.watch", BH_ROLES_ANY)                                       \
         X(WORKSPACE_PUT, "workspaces.put", BH_ROLES_CHANGE)       /* workspace, body */            \
         X(WORKSPACE_GET, "workspaces.get", BH_ROLES_ANY)          /* workspace */                  \
@@ -57,7 +59,7 @@ enum bh_op {
 #define BH_OP_ENUM(op, name, roles) BH_OP_##op,
         BH_OPS(BH_OP_ENUM)
 #undef BH_OP_ENUM
-        BH_OP_COUNT,
+                BH_OP_COUNT,
 };
 
 const char *bh_op_name(enum bh_op op);

@@ -16,7 +16,8 @@
  * shim → broker
  *   {"type": "state", "state": "provisioning"|"running", "at_ms": epoch ms}
  *   {"type": "output", "stdout": bytes kept, "stderr": bytes kept}
- *   {"type": "status", "state", "at_ms": …, "started_ms"|null}  the answer to adopt; when ended, a "result" follows
+ *   {"type": "status", "state", "at_ms": …, "started_ms"|null}  the answer to adopt; when ended, a
+ * "result" follows
  *   {"type": "result", "outcome": "exited"|"signaled"|"timeout"|"cpu_limit"|"oom"|"killed"|
  *    "retiered"|"lost"|"boundary_failed", "exit_code": n|null, "signal": "SIGSEGV"|null,
  *    "detail": "…", "usage": {"wall_ms", "cpu_ms", "memory_peak_bytes", "oom_kills"},

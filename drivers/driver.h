@@ -31,9 +31,9 @@ struct bh_instance {
         int stdin_fd;       /* descriptors below are the caller's and stay open */
         int stdout_fd;
         int stderr_fd;
-        int gateway_fd;     /* network namespace of this execution */
-        int payload_fd;     /* sealed memfd with the files' bytes, or -1 */
-        int workspace_fd;   /* image file of the named workspace, or -1 */
+        int gateway_fd;                    /* network namespace of this execution */
+        int payload_fd;                    /* sealed memfd with the files' bytes, or -1 */
+        int workspace_fd;                  /* image file of the named workspace, or -1 */
         const struct bh_file_entry *files; /* written into the workspace before the start */
         size_t file_count;
         /* Fault injection for tests: NULL, or the name of the control that is to fail. */
@@ -49,9 +49,9 @@ struct bh_usage {
 /* How the process of argv ended, as waitid(2) says. */
 struct bh_end {
         bool by_signal;
-        int status;      /* exit code or signal number */
-        bool lost;       /* the boundary went without telling: no code is known */
-        bool oom;        /* killed by the memory limit */
+        int status; /* exit code or signal number */
+        bool lost;  /* the boundary went without telling: no code is known */
+        bool oom;   /* killed by the memory limit */
 };
 
 struct bh_driver;
@@ -67,8 +67,8 @@ struct bh_driver {
 
         /* Fills what this driver offers for tier on this host, by building and running a
          * real boundary; what is missing is an answer (ret->available false), not an error. */
-        int (*probe)(const struct bh_driver_host *host, enum bh_tier tier,
-                     struct bh_tier_host *ret, struct bh_error *error);
+        int (*probe)(const struct bh_driver_host *host, enum bh_tier tier, struct bh_tier_host *ret,
+                     struct bh_error *error);
 
         /* Makes what all executions share (root trees, seccomp programs). Repeatable. The
          * caller is in its own mount namespace. */
@@ -116,7 +116,6 @@ int bh_drivers_probe(const struct bh_driver_host *host, struct bh_host *ret,
                      struct bh_error *error);
 /* Ids that still have something on this host (cgroups), for reclaim. NULL-terminated, caller
  * frees strings and array. */
-int bh_drivers_list_remains(const struct bh_driver_host *host, char ***ret,
-                            struct bh_error *error);
+int bh_drivers_list_remains(const struct bh_driver_host *host, char ***ret, struct bh_error *error);
 
 #endif
