@@ -188,7 +188,7 @@ int bh_command_parse(int argc, char *const argv[], const struct bh_command **ret
         return 0;
 }
 
-static void write_options(const struct bh_option *options, FILE *out)
+static void write_options(const struct bh_option *options, size_t columns, FILE *out)
 {
         _cleanup_(bh_table_cleanup) struct bh_table *table = bh_table_new(NULL, 2);
 
@@ -202,7 +202,8 @@ static void write_options(const struct bh_option *options, FILE *out)
                                 option->value != NULL ? option->value : "");
                 bh_table_format(table, "%s%s", option->help, option->required ? " (required)" : "");
         }
-        bh_table_write(table, 0, 0, out);
+        bh_table_wrap(table);
+        bh_table_write(table, columns, 0, out);
 }
 
 static void write_words(const struct bh_command *command, FILE *out)
@@ -212,7 +213,7 @@ static void write_words(const struct bh_command *command, FILE *out)
                 fprintf(out, " %s", command->words[1]);
 }
 
-void bh_command_help(const struct bh_command *command, FILE *out)
+void bh_command_help(const struct bh_command *command, size_t columns, FILE *out)
 {
         write_words(command, out);
         fprintf(out, ": %s\n\nUsage: ", command->summary);
@@ -223,14 +224,14 @@ void bh_command_help(const struct bh_command *command, FILE *out)
                 fprintf(out, "\n%s\n", command->text);
         if (command->options != NULL) {
                 fputs("\nOptions:\n", out);
-                write_options(command->options, out);
+                write_options(command->options, columns, out);
         }
         fputs("\nOptions of every command:\n", out);
-        write_options(bh_global_options, out);
+        write_options(bh_global_options, columns, out);
         fprintf(out, "\nExample:\n  %s\n", command->example);
 }
 
-int bh_command_overview(const char *word, FILE *out)
+int bh_command_overview(const char *word, size_t columns, FILE *out)
 {
         _cleanup_(bh_table_cleanup) struct bh_table *table = bh_table_new(NULL, 2);
 
@@ -253,9 +254,10 @@ int bh_command_overview(const char *word, FILE *out)
         if (word == NULL)
                 fputs("bulkhead: ask an isolation broker to run commands for agents\n\n", out);
         fputs("Commands:\n", out);
-        bh_table_write(table, 0, 0, out);
+        bh_table_wrap(table);
+        bh_table_write(table, columns, 0, out);
         fputs("\nOptions of every command:\n", out);
-        write_options(bh_global_options, out);
+        write_options(bh_global_options, columns, out);
         fputs("\nWithout them: BULKHEAD_URL (else unix:/run/bulkhead/api.sock), "
               "BULKHEAD_TOKEN_FILE or\nBULKHEAD_TOKEN, BULKHEAD_CA_FILE, BULKHEAD_CERTIFICATE, "
               "BULKHEAD_KEY.\n'bulkhead help COMMAND' and 'bulkhead COMMAND --help' say more.\n"

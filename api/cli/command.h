@@ -15,8 +15,9 @@ int bh_command_parse(int argc, char *const argv[], const struct bh_command **ret
 /* The command whose words start with these, e.g. for `bulkhead help agents apply`. */
 const struct bh_command *bh_command_find(const char *const words[], size_t count);
 
-void bh_command_help(const struct bh_command *command, FILE *out);
+/* columns: of the terminal that out is, or 0. */
+void bh_command_help(const struct bh_command *command, size_t columns, FILE *out);
 /* The list of commands; with word, only those of that group. Returns how many. */
-int bh_command_overview(const char *word, FILE *out);
+int bh_command_overview(const char *word, size_t columns, FILE *out);
 
 #endif

@@ -62,7 +62,7 @@ static const struct bh_option options[] = {BH_REQUEST_OPTIONS, {0}};
 
 const struct bh_command bh_commands_decide[] = {
         {.words = {"decide"},
-         .arguments = "-- COMMAND [ARGUMENT]...",
+         .arguments = "-- COMMAND...",
          .least = 1,
          .most = SIZE_MAX,
          .runs_command = true,

@@ -42,12 +42,12 @@ static int run_help(struct bh_cli *cli, const struct bh_options *options)
                 return BH_EXIT_OK;
         }
         if (command != NULL) {
-                bh_command_help(command, cli->out);
+                bh_command_help(command, cli->columns, cli->out);
                 return BH_EXIT_OK;
         }
         if (options->argument_count > 1 ||
             bh_command_overview(options->argument_count == 1 ? options->arguments[0] : NULL,
-                                cli->out) == 0) {
+                                cli->columns, cli->out) == 0) {
                 bh_cli_say(cli, "there is no such command; 'bulkhead help' lists them");
                 return BH_EXIT_USAGE;
         }
@@ -60,7 +60,7 @@ static int run_command(struct bh_cli *cli, const struct bh_command *command)
         int status;
 
         if (bh_options_flag(cli->options, "help")) {
-                bh_command_help(command, cli->out);
+                bh_command_help(command, cli->columns, cli->out);
                 return BH_EXIT_OK;
         }
         status = command->run(cli, &error);
@@ -103,7 +103,7 @@ int main(int argc, char **argv)
                    (bh_options_flag(&options, "help") || bh_options_flag(&options, "version"))) {
                 status = run_help(&cli, &options);
         } else if (command == NULL) {
-                bh_command_overview(NULL, cli.err);
+                bh_command_overview(NULL, 0, cli.err);
                 status = BH_EXIT_USAGE;
         } else {
                 cli.json = bh_options_flag(&options, "json");

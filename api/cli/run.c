@@ -164,7 +164,7 @@ static const struct bh_option options[] = {
 const struct bh_command bh_commands_run[] = {
         {
                 .words = {"run"},
-                .arguments = "-- COMMAND [ARGUMENT]...",
+                .arguments = "-- COMMAND...",
                 .least = 1,
                 .most = SIZE_MAX,
                 .runs_command = true,

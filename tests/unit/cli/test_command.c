@@ -155,7 +155,7 @@ static void test_every_command_explains_itself(void **state)
                         snprintf(words, sizeof(words), "bulkhead %s%s%s", command->words[0],
                                  command->words[1] != NULL ? " " : "",
                                  command->words[1] != NULL ? command->words[1] : "");
-                        bh_command_help(command, out);
+                        bh_command_help(command, 0, out);
                         fclose(out);
                         assert_non_null(strstr(text, "Usage: "));
                         assert_non_null(strstr(command->example, words));
