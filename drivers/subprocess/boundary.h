@@ -39,6 +39,14 @@ struct bh_subprocess {
         json_t *evidence; /* what verify saw; NULL before it did */
 };
 
+/* drivers/subprocess/prepare.c: driver.h's prepare. */
+int bh_subprocess_prepare(const struct bh_driver_host *host, const struct bh_plan *plan,
+                          const struct bh_instance *instance, struct bh_boundary **ret,
+                          struct bh_error *error);
+
+/* drivers/subprocess/subprocess.c: driver.h's release. Ends what still runs. */
+void bh_subprocess_release(struct bh_boundary *base);
+
 /* drivers/subprocess/controls.c */
 
 /* Every control of the plan must be one that this driver can set up and read back. */

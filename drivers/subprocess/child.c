@@ -30,9 +30,6 @@ static void enter_cgroups(const struct bh_setup *setup)
 {
         bh_setup_expect(setup, "cgroup.memory", "join the cgroups",
                         bh_cgroup_join_v1(setup->cgroup));
-        bh_setup_expect(setup, "cgroup.pids", "join the cgroups", 0);
-        bh_setup_expect(setup, "cgroup.cpu", "join the cgroups", 0);
-        bh_setup_expect(setup, "cgroup.kill", "join the cgroups", 0);
         bh_setup_expect(setup, "namespace.cgroup", "make a cgroup namespace",
                         check(unshare(CLONE_NEWCGROUP)));
 }

@@ -1,0 +1,357 @@
+/* From a plan to a boundary whose workload waits just before its first instruction: everything
+ * that init and the child will need is made here, in the shim, before they are cloned. Called
+ * as driver.h's prepare. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "drivers/kernel/root.h"
+#include "drivers/subprocess/boundary.h"
+#include "drivers/subprocess/scratch.h"
+#include "drivers/subprocess/setup.h"
+
+#define REPORT_TIMEOUT_S 30 /* a host that needs longer for a boundary is not well */
+
+/* ---- setup ---- */
+
+static void clear_setup(struct bh_setup *setup)
+{
+        free(setup->run_dir);
+        free(setup->root);
+        free(setup->shm_options);
+        free(setup->uid_map);
+        free(setup->gid_map);
+        free(setup->candidate);
+        bh_seccomp_clear(&setup->seccomp);
+        bh_close(setup->scratch);
+        bh_close(setup->workspace);
+        bh_close(setup->channel);
+        bh_close(setup->attached);
+}
+
+static char *find_path(const struct bh_plan *plan)
+{
+        for (char **variable = plan->environment; variable && *variable; variable++) {
+                if (strncmp(*variable, "PATH=", 5) == 0)
+                        return *variable + 5;
+        }
+        return NULL;
+}
+
+/* The steps that the shim does itself fail here when the instance's fault names one of the
+ * NULL-terminated controls; the others' do in setup.h's bh_setup_expect. */
+static int fail_injected(const struct bh_instance *instance, const char *const controls[],
+                         struct bh_error *error)
+{
+        for (; instance->fault && *controls; controls++) {
+                if (strcmp(instance->fault, *controls) != 0)
+                        continue;
+                bh_error_errno(error, EPERM, "fault injection");
+                return bh_error_control(error, *controls);
+        }
+        return 0;
+}
+
+static void fill_landlock_rules(struct bh_setup *setup)
+{
+        const struct bh_landlock_rule rules[] = {
+                {"/", BH_LANDLOCK_EXECUTE},
+                {"/tmp", BH_LANDLOCK_WRITE},
+                {"/dev", BH_LANDLOCK_DEVICES},
+                {"/dev/shm", BH_LANDLOCK_WRITE},
+                {"/proc", BH_LANDLOCK_DEVICES}, /* its own files; modes and masks say which */
+                {setup->plan->workspace_writable ? "/workspace" : NULL, BH_LANDLOCK_WRITE},
+                {NULL, BH_LANDLOCK_EXECUTE},
+        };
+
+        _Static_assert(sizeof(rules) <= sizeof(setup->landlock), "room for the rules");
+        memcpy(setup->landlock, rules, sizeof(rules));
+}
+
+static void fill_texts(struct bh_setup *setup, const struct bh_driver_host *host)
+{
+        const struct bh_plan *plan = setup->plan;
+        uid_t outside = setup->instance->workload_uid;
+
+        setup->run_dir = bh_strdup(host->run_dir);
+        setup->root = bh_subprocess_root_path(host);
+        setup->shm_options = bh_format("mode=1777,size=%lld,nr_inodes=%lld",
+                                       (long long)plan->shm_bytes, (long long)plan->scratch_inodes);
+        setup->uid_map = bh_format("%u %u 1", plan->inside_uid, outside);
+        setup->gid_map = bh_format("%u %u 1", plan->inside_gid, outside);
+        setup->path = find_path(plan);
+        setup->candidate = bh_alloc((setup->path ? strlen(setup->path) : 0) +
+                                    strlen(plan->argv[0]) + sizeof("./"));
+}
+
+/* The files go in before anything of the workload exists; see files.h for what may lie there. */
+static int make_mounts(struct bh_setup *setup, const struct bh_driver_host *host,
+                       struct bh_error *error)
+{
+        const struct bh_instance *instance = setup->instance;
+
+        setup->scratch = bh_scratch_make(setup->plan, instance, host, error);
+        if (setup->scratch < 0)
+                return bh_error_control(error, "scratch.size");
+        if (bh_workspace_make(setup->plan, instance, setup->scratch, &setup->workspace, error) < 0)
+                return bh_error_control(error, "workspace");
+        return 0;
+}
+
+static int prepare_confinement(struct bh_setup *setup, const struct bh_driver_host *host,
+                               struct bh_error *error)
+{
+        _cleanup_free_ char *path = bh_subprocess_seccomp_path(host);
+
+        if (bh_seccomp_read(path, &setup->seccomp, error) < 0)
+                return bh_error_control(error, "seccomp");
+        setup->landlock_abi = bh_landlock_abi(error);
+        if (setup->landlock_abi < 0)
+                return bh_error_control(error, "landlock");
+        fill_landlock_rules(setup);
+        return 0;
+}
+
+/* Our end tells who sent each report (unix(7), SO_PASSCRED), in our own pid namespace. */
+static int make_channel(struct bh_setup *setup, int *ret, struct bh_error *error)
+{
+        struct timeval timeout = {.tv_sec = REPORT_TIMEOUT_S};
+        int pair[2], on = 1;
+
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+                return bh_error_errno(error, errno, "make the boundary's channel");
+        *ret = pair[0];
+        setup->channel = pair[1];
+        setup->attached = eventfd(0, EFD_CLOEXEC);
+        if (setup->attached < 0 ||
+            setsockopt(pair[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0 ||
+            setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) < 0)
+                return bh_error_errno(error, errno, "make the boundary's channel");
+        return 0;
+}
+
+/* A workload may open /dev/stdout again only when the pipe is its own (runc does the same). */
+static int give_pipes(const struct bh_instance *instance, struct bh_error *error)
+{
+        const int fds[] = {instance->stdin_fd, instance->stdout_fd, instance->stderr_fd};
+
+        for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
+                struct stat status;
+
+                if (fstat(fds[i], &status) < 0)
+                        return bh_error_errno(error, errno, "look at standard descriptor %zu", i);
+                if (S_ISFIFO(status.st_mode) &&
+                    fchown(fds[i], instance->workload_uid, instance->workload_uid) < 0)
+                        return bh_error_errno(error, errno, "give away standard descriptor %zu", i);
+        }
+        return 0;
+}
+
+/* ---- the boundary ---- */
+
+static void release_cleanup(struct bh_subprocess **boundary)
+{
+        if (*boundary)
+                bh_subprocess_release(&(*boundary)->base);
+}
+
+static struct bh_subprocess *new_boundary(const struct bh_driver_host *host,
+                                          const struct bh_plan *plan,
+                                          const struct bh_instance *instance)
+{
+        struct bh_subprocess *boundary = bh_alloc(sizeof(*boundary));
+
+        boundary->base = (struct bh_boundary){.driver = &bh_subprocess_driver, .event_fd = -1};
+        boundary->channel = -1;
+        boundary->init = boundary->workload = BH_PIDREF_NONE;
+        boundary->cgroup_path = bh_format("/%s/%s", host->cgroup_parent, instance->id);
+        boundary->controls = bh_alloc_array(plan->control_count + 1, sizeof(char *));
+        for (; boundary->control_count < plan->control_count; boundary->control_count++)
+                boundary->controls[boundary->control_count] =
+                        bh_strdup(plan->controls[boundary->control_count]);
+        boundary->workload_uid = instance->workload_uid;
+        boundary->init_uid = instance->init_uid;
+        boundary->inside_uid = plan->inside_uid;
+        boundary->inside_gid = plan->inside_gid;
+        boundary->workspace_kind = plan->workspace_kind;
+        boundary->workspace_writable = plan->workspace_writable;
+        boundary->scratch_backing = plan->scratch_backing;
+        boundary->scratch_bytes = plan->scratch_bytes;
+        boundary->scratch_inodes = plan->scratch_inodes;
+        boundary->shm_bytes = plan->shm_bytes;
+        return boundary;
+}
+
+/* What this driver cannot do it refuses, though the decision should not have asked. */
+static int check_plan(const struct bh_plan *plan, const struct bh_instance *instance,
+                      struct bh_error *error)
+{
+        const char *what = NULL;
+
+        if (!plan->argv[0])
+                what = "no command";
+        else if (plan->egress.count > 0)
+                what = "egress";
+        else if (plan->mounts.count > 0)
+                what = "mounts";
+        else if (plan->secrets.count > 0)
+                what = "secrets";
+        else if (plan->inside_uid != BH_ROOT_INSIDE_UID || plan->inside_gid != BH_ROOT_INSIDE_UID)
+                what = "another identity";
+        else if (strcmp(plan->image, "host") != 0)
+                what = "an image";
+        else if (instance->workload_uid == 0 || instance->init_uid == 0 ||
+                 instance->workload_uid == instance->init_uid)
+                what = "uids that are not two of their own";
+        else if ((plan->workspace_kind == BH_WORKSPACE_NAMED) != (instance->workspace_fd >= 0))
+                what = "a workspace image where none belongs, or none where one does";
+        if (what)
+                return bh_error_set(error, BH_ERROR_UNAVAILABLE,
+                                    "the subprocess driver does not take %s", what);
+        return bh_subprocess_check_controls(plan, error);
+}
+
+static int look_at_gateway(struct bh_subprocess *boundary, const struct bh_instance *instance,
+                           struct bh_error *error)
+{
+        static const char *const injected[] = {"gateway.deny_all", NULL};
+        struct stat gateway;
+
+        if (fstat(instance->gateway_fd, &gateway) < 0) {
+                bh_error_errno(error, errno, "look at the gateway");
+                return bh_error_control(error, "gateway.deny_all");
+        }
+        boundary->gateway = gateway.st_ino;
+        return fail_injected(instance, injected, error);
+}
+
+static int make_cgroup(struct bh_subprocess *boundary, const struct bh_driver_host *host,
+                       struct bh_setup *setup, struct bh_error *error)
+{
+        static const char *const injected[] = {"cgroup.memory", "cgroup.pids", "cgroup.cpu",
+                                               "cgroup.kill", NULL};
+        const struct bh_instance *instance = setup->instance;
+
+        if (bh_cgroup_create(host, instance->id, &setup->plan->limits, &boundary->cgroup, error) <
+            0)
+                return error && error->code == BH_ERROR_CONTROL
+                               ? -1
+                               : bh_error_control(error, "cgroup.memory");
+        setup->cgroup = boundary->cgroup;
+        /* After the fact, so that there is something to leave behind. */
+        return fail_injected(instance, injected, error);
+}
+
+static int clone_init(struct bh_subprocess *boundary, const struct bh_setup *setup,
+                      struct bh_error *error)
+{
+        static const char *const injected[] = {"namespace.mount", "namespace.pid", "namespace.ipc",
+                                               NULL};
+        int pidfd = -1;
+        struct clone_args arguments = {
+                .flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_PIDFD,
+                .pidfd = (uint64_t)(uintptr_t)&pidfd,
+                .exit_signal = SIGCHLD,
+        };
+        pid_t pid;
+
+        if (fail_injected(setup->instance, injected, error) < 0)
+                return -1;
+        pid = (pid_t)syscall(SYS_clone3, &arguments, sizeof(arguments));
+        if (pid == 0)
+                bh_init_run(setup);
+        if (pid < 0) {
+                bh_error_errno(error, errno, "clone the boundary's init");
+                return bh_error_control(error, "namespace.pid");
+        }
+        /* From the first moment on release() can end it. */
+        boundary->init = (struct bh_pidref){.pid = pid, .pidfd = pidfd};
+        boundary->base.event_fd = pidfd;
+        return 0;
+}
+
+/* Waits until both processes have said that they are done. */
+static int await_ready(struct bh_subprocess *boundary, struct bh_error *error)
+{
+        bool init = false, workload = false;
+
+        while (!init || !workload) {
+                struct bh_report report;
+                pid_t pid;
+                int got = bh_report_receive(boundary->channel, &report, &pid, error);
+
+                if (got < 0)
+                        return bh_error_control(error, "namespace.pid");
+                if (got > 0 && report.kind == BH_REPORT_FAILED)
+                        return bh_report_error(&report, error);
+                if (got == 0 || report.kind == BH_REPORT_ENDED) {
+                        bh_error_set(error, BH_ERROR_CLOSED,
+                                     "the boundary ended while it was built");
+                        return bh_error_control(error, "namespace.pid");
+                }
+                if (report.kind == BH_REPORT_INIT_READY)
+                        init = true;
+                if (report.kind == BH_REPORT_WORKLOAD_READY) {
+                        workload = true;
+                        if (bh_pidref_open(pid, &boundary->workload, error) < 0)
+                                return bh_error_control(error, "namespace.pid");
+                }
+        }
+        return 0;
+}
+
+static int build(struct bh_subprocess *boundary, const struct bh_driver_host *host,
+                 struct bh_setup *setup, struct bh_error *error)
+{
+        if (look_at_gateway(boundary, setup->instance, error) < 0 ||
+            make_cgroup(boundary, host, setup, error) < 0 || make_mounts(setup, host, error) < 0 ||
+            prepare_confinement(setup, host, error) < 0)
+                return -1;
+        if (make_channel(setup, &boundary->channel, error) < 0 ||
+            give_pipes(setup->instance, error) < 0)
+                return bh_error_control(error, "descriptors.closed");
+        if (clone_init(boundary, setup, error) < 0)
+                return -1;
+        /* Only the boundary's processes hold their end now: its closing is their end. */
+        setup->channel = bh_close(setup->channel);
+        if (await_ready(boundary, error) < 0)
+                return -1;
+        boundary->landlock_abi = setup->landlock_abi;
+        memcpy(boundary->seccomp_digest, setup->seccomp.digest, sizeof(setup->seccomp.digest));
+        return bh_subprocess_verify(boundary, error);
+}
+
+int bh_subprocess_prepare(const struct bh_driver_host *host, const struct bh_plan *plan,
+                          const struct bh_instance *instance, struct bh_boundary **ret,
+                          struct bh_error *error)
+{
+        _cleanup_(release_cleanup) struct bh_subprocess *boundary = NULL;
+        _cleanup_(clear_setup) struct bh_setup setup = {
+                .plan = plan,
+                .instance = instance,
+                .scratch = -1,
+                .workspace = -1,
+                .channel = -1,
+                .attached = -1,
+        };
+
+        if (check_plan(plan, instance, error) < 0)
+                return -1;
+        boundary = new_boundary(host, plan, instance);
+        fill_texts(&setup, host);
+        if (build(boundary, host, &setup, error) < 0)
+                return -1;
+        *ret = &bh_steal_ptr(&boundary)->base;
+        return 0;
+}
