@@ -44,17 +44,25 @@ poweroff -f
 """
 
 
-def _download_kernel(directory):
-    """The kernel's package, unpacked and not installed: the host need not boot it."""
+def _fetch_package(work):
+    depends = subprocess.run(["apt-cache", "depends", KERNEL_PACKAGE], check=True,
+                             capture_output=True, text=True).stdout
+    package = re.search(r"Depends: (linux-image-\S+)", depends).group(1)
+    subprocess.run(["apt-get", "download", "-q", package], cwd=work, check=True,
+                   capture_output=True)
+
+
+def _unpacked_kernel(directory):
+    """The kernel's package, fetched once and not installed: the host need not boot it."""
     if not directory.exists():
         work = directory.with_suffix(".new")
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir(parents=True)
-        depends = subprocess.run(["apt-cache", "depends", KERNEL_PACKAGE], check=True,
-                                 capture_output=True, text=True).stdout
-        package = re.search(r"Depends: (linux-image-\S+)", depends).group(1)
-        subprocess.run(["apt-get", "download", "-q", package], cwd=work, check=True,
-                       capture_output=True)
+        try:
+            _fetch_package(work)
+        except subprocess.CalledProcessError:  # no package lists, or old ones
+            subprocess.run(["apt-get", "update", "-q"], check=True, capture_output=True)
+            _fetch_package(work)
         subprocess.run(["dpkg-deb", "-x", *work.glob("*.deb"), work], check=True)
         work.rename(directory)
     return directory
@@ -62,7 +70,7 @@ def _download_kernel(directory):
 
 class Kernel:
     def __init__(self):
-        unpacked = _download_kernel(ROOT / "build" / "guest-kernel")
+        unpacked = _unpacked_kernel(ROOT / "build" / "guest-kernel")
         self.image = next(unpacked.glob("boot/vmlinuz-*"))
         self.version = self.image.name.removeprefix("vmlinuz-")
         self.modules = next(unpacked.glob(f"**/lib/modules/{self.version}"))
