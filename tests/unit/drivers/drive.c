@@ -21,7 +21,7 @@ static int compare(const void *a, const void *b)
         return left < right ? -1 : left > right;
 }
 
-static void time_once(const struct bh_lab *lab, const struct bh_plan *plan, int64_t *ret)
+static int time_once(const struct bh_lab *lab, const struct bh_plan *plan, int64_t *ret)
 {
         struct bh_lab_instance instance;
         struct bh_boundary *boundary = NULL;
@@ -33,7 +33,9 @@ static void time_once(const struct bh_lab *lab, const struct bh_plan *plan, int6
         at[0] = bh_monotonic_us();
         if (lab->driver->prepare(&lab->host, plan, &instance.instance, &boundary, &error) < 0) {
                 fprintf(stderr, "prepare: [%s] %s\n", error.subject, error.message);
-                exit(EXIT_FAILURE);
+                lab->driver->destroy(&lab->host, instance.instance.id, &error);
+                bh_lab_instance_close(&instance);
+                return -1;
         }
         at[1] = bh_monotonic_us();
         lab->driver->start(boundary, &error);
@@ -47,21 +49,25 @@ static void time_once(const struct bh_lab *lab, const struct bh_plan *plan, int6
         bh_lab_instance_close(&instance);
         for (int i = 0; i < STEPS; i++)
                 ret[i] = at[i + 1] - at[i];
+        return 0;
 }
 
-static void measure(const struct bh_lab *lab, const struct bh_plan *plan, size_t repeat)
+static int measure(const struct bh_lab *lab, const struct bh_plan *plan, size_t repeat)
 {
         _cleanup_free_ int64_t *times = bh_alloc_array(repeat * STEPS, sizeof(*times));
         _cleanup_free_ int64_t *column = bh_alloc_array(repeat, sizeof(*column));
 
-        for (size_t i = 0; i < repeat; i++)
-                time_once(lab, plan, times + i * STEPS);
+        for (size_t i = 0; i < repeat; i++) {
+                if (time_once(lab, plan, times + i * STEPS) < 0)
+                        return EXIT_FAILURE;
+        }
         for (size_t step = 0; step < STEPS; step++) {
                 for (size_t i = 0; i < repeat; i++)
                         column[i] = times[i * STEPS + step];
                 qsort(column, repeat, sizeof(*column), compare);
                 printf("%-8s %6lld us\n", step_names[step], (long long)column[repeat / 2]);
         }
+        return EXIT_SUCCESS;
 }
 
 static int show(const struct bh_lab *lab, const struct bh_plan *plan, bool observe)
@@ -89,7 +95,7 @@ int main(int argc, char **argv)
 {
         size_t repeat = 0;
         bool observe = false;
-        int first = 1, result = EXIT_SUCCESS;
+        int first = 1, result;
         struct bh_lab lab;
 
         if (argc > first + 1 && strcmp(argv[first], "--repeat") == 0) {
@@ -109,10 +115,7 @@ int main(int argc, char **argv)
                 _cleanup_(bh_plan_cleanup) struct bh_plan *plan =
                         bh_lab_plan((const char *const *)argv + first);
 
-                if (repeat > 0)
-                        measure(&lab, plan, repeat);
-                else
-                        result = show(&lab, plan, observe);
+                result = repeat > 0 ? measure(&lab, plan, repeat) : show(&lab, plan, observe);
         }
         bh_lab_close(&lab);
         return result;
