@@ -161,10 +161,12 @@ static void on_tick(evutil_socket_t fd, short what, void *context)
         }
 }
 
-/* Follows the inspector from one phase to the next. */
+/* Follows the inspector from one phase to the next. While an earlier request waits for its answer
+ * the client owes nothing, whatever it has sent beyond. */
 static void update_phase(struct bh_client *client)
 {
-        enum bh_phase phase = client->inspector.phase;
+        bool due = client->inspector.started <= client->answered + 1;
+        enum bh_phase phase = due ? client->inspector.phase : BH_PHASE_IDLE;
 
         if (client->answering)
                 return;
@@ -237,7 +239,7 @@ void bh_client_close(struct bh_client *client)
         stop_waiting(client);
         event_free(client->hangup);
         register_client(client->fd, NULL);
-        if (client->linger && !client->gone)
+        if (client->linger)
                 bh_linger(client->clients->lingerers, client->fd);
         free(client);
 }
