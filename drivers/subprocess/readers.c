@@ -154,7 +154,7 @@ int bh_read_seccomp(const struct bh_view *view, json_t **ret, struct bh_error *e
 }
 
 /* /proc does not tell about Landlock. The workload's process has tried, in its own domain, what
- * Landlock alone forbids, and would not have come this far if that had worked. */
+ * Landlock is the first to refuse, and would not have come this far with another answer. */
 int bh_read_landlock(const struct bh_view *view, json_t **ret, struct bh_error *error)
 {
         int abi = view->boundary->landlock_abi;
