@@ -60,9 +60,9 @@ static void register_client(int fd, struct bh_client *client)
         if ((size_t)fd >= registry.size) {
                 size_t size = (size_t)fd * 2 + 64;
 
-                registry.by_fd = bh_realloc_array(registry.by_fd, size, sizeof(*registry.by_fd));
+                registry.by_fd = bh_realloc_array(registry.by_fd, size, sizeof(struct bh_client *));
                 memset(registry.by_fd + registry.size, 0,
-                       (size - registry.size) * sizeof(*registry.by_fd));
+                       (size - registry.size) * sizeof(struct bh_client *));
                 registry.size = size;
         }
         registry.by_fd[fd] = client;

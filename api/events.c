@@ -181,6 +181,8 @@ static void start(struct bh_exchange *exchange, struct bh_frame *frame,
         struct events *events = bh_alloc(sizeof(*events));
 
         bh_stream_init(&events->stream, &events_kind, exchange, frame);
+        /* The broker tells the states of the past first, and then that there is output. */
+        events->stream.kept[BH_STDOUT] = events->stream.kept[BH_STDERR] = 0;
         events->at = *from;
         events->heartbeat = event_new(exchange->server->base, -1, EV_PERSIST, on_heartbeat, events);
         if (!events->heartbeat)

@@ -287,7 +287,7 @@ def test_a_client_that_goes_away_is_forgotten(api):
 
     run = Run(out=b"data")
     for path in (f"{BASE}/stdout?follow=true", f"{BASE}/events"):
-        watch(api, run)
+        watch(api, run, [state(1, "queued")])
         answer = get(api, path, stream=True)
         next(answer.iter_content(None))
         answer.close()
@@ -359,6 +359,7 @@ def test_events_tell_states_output_and_the_end(api):
     assert [data["state"] for _, kind, data in events if kind == "state"] == ["queued", "provisioning",
                                                                               "running"]
     kinds = [kind for _, kind, _ in events]
+    assert kinds[:3] == ["state"] * 3  # what is past comes first, though there is output already
     assert kinds[-1] == "ended" and kinds.count("ended") == 1
     assert events[-1][2]["execution"] == EXECUTION and "data" not in events[-1][2]["stdout"]
     for which, want in (("stdout", b"out-one|" * 9000), ("stderr", b"error")):
