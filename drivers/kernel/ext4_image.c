@@ -19,9 +19,10 @@
 #define INODE_BYTES      256
 #define BYTES_AN_INODE   16384
 #define INODES_MIN       256
-#define TREE_BLOCKS      5 /* the root directory 1, lost+found 4 */
-#define JOURNAL_MIB      4 /* the least that ext4 takes with this block size */
-#define ROOM_TOLERANCE   3 /* percent */
+#define TREE_BLOCKS      5    /* the root directory 1, lost+found 4 */
+#define JOURNAL_MIB      4    /* the least that ext4 takes with this block size */
+#define JOURNAL_TOTAL    2048 /* blocks; mkfs gives no journal to a smaller file system */
+#define ROOM_TOLERANCE   3    /* percent */
 #define OUTPUT_BYTES_MAX 4096
 #define IMAGE_FD         3 /* its number in mkfs */
 
@@ -72,7 +73,7 @@ static int64_t reserved(int64_t total)
 }
 
 /* Blocks of a file system of this size that files cannot have. */
-static int64_t overhead(int64_t total, int64_t inodes, bool journal)
+static int64_t overhead(int64_t total, int64_t inodes, int64_t journal_mib)
 {
         int64_t groups = blocks_for(total, GROUP_BLOCKS);
         int64_t group_inodes = blocks_for(blocks_for(inodes, groups), 8) * 8;
@@ -80,21 +81,32 @@ static int64_t overhead(int64_t total, int64_t inodes, bool journal)
         int64_t descriptors = blocks_for(groups * DESCRIPTOR_BYTES, BLOCK_BYTES);
 
         return super_copies(groups) * (1 + descriptors) + groups * (2 + table) + TREE_BLOCKS +
-               (journal ? JOURNAL_MIB * (1 << 20) / BLOCK_BYTES : 0) + reserved(total);
+               journal_mib * (1 << 20) / BLOCK_BYTES + reserved(total);
 }
 
-int64_t bh_ext4_image_bytes(int64_t bytes, bool journal)
+static int64_t total_blocks(int64_t bytes, int64_t journal_mib)
 {
         int64_t room = blocks_for(bytes, BLOCK_BYTES);
         int64_t inodes = bh_ext4_image_inodes(bytes);
-        int64_t total = room, next = room + overhead(room, inodes, journal);
+        int64_t total = room, next = room + overhead(room, inodes, journal_mib);
 
         /* Grows by ever less: what was added needs a little overhead itself. */
         while (next > total) {
                 total = next;
-                next = room + overhead(total, inodes, journal);
+                next = room + overhead(total, inodes, journal_mib);
         }
-        return total * BLOCK_BYTES;
+        return total;
+}
+
+/* MiB of it; none for an image too small to get one from mkfs. */
+static int64_t journal_size(int64_t bytes, bool journal)
+{
+        return journal && total_blocks(bytes, JOURNAL_MIB) >= JOURNAL_TOTAL ? JOURNAL_MIB : 0;
+}
+
+int64_t bh_ext4_image_bytes(int64_t bytes, bool journal)
+{
+        return total_blocks(bytes, journal_size(bytes, journal)) * BLOCK_BYTES;
 }
 
 /* What is free according to the superblock (ext4/super.rst), less what the kernel keeps. */
@@ -141,15 +153,15 @@ static void trim(char *output)
         }
 }
 
-static int run_mkfs(const char *tool, int fd, char *inodes, char *extended, bool journal,
+static int run_mkfs(const char *tool, int fd, char *inodes, char *extended, int64_t journal_mib,
                     struct bh_error *error)
 {
-        static char journal_size[] = "size=4";
+        _cleanup_free_ char *journal = bh_format("size=%lld", (long long)journal_mib);
         char features[] = FEATURES ",has_journal";
         char image[] = "/proc/self/fd/3";
-        char *argv[] = {"mkfs.ext4", "-q",  "-F", "-b",         "4096", "-I",     "256",
-                        "-m",        "0",   "-N", inodes,       "-O",   features, "-E",
-                        extended,    image, "-J", journal_size, NULL};
+        char *argv[] = {"mkfs.ext4", "-q",  "-F", "-b",    "4096", "-I",     "256",
+                        "-m",        "0",   "-N", inodes,  "-O",   features, "-E",
+                        extended,    image, "-J", journal, NULL};
         char *envp[] = {"MKE2FS_CONFIG=/dev/null", NULL};
         const struct bh_spawn_fd fds[] = {{.source = fd, .target = IMAGE_FD}};
         const struct bh_spawn spawn = {
@@ -157,7 +169,7 @@ static int run_mkfs(const char *tool, int fd, char *inodes, char *extended, bool
         _cleanup_free_ char *output = NULL;
         int status;
 
-        if (!journal) {
+        if (journal_mib == 0) {
                 features[strlen(FEATURES)] = '\0';
                 argv[sizeof(argv) / sizeof(argv[0]) - 3] = NULL;
         }
@@ -185,7 +197,7 @@ int bh_ext4_format(int fd, int64_t bytes, bool journal, uid_t uid, gid_t gid,
                                     "mkfs.ext4 is not installed: apt-get install e2fsprogs");
         if (ftruncate(fd, bh_ext4_image_bytes(bytes, journal)) < 0)
                 return bh_error_errno(error, errno, "size the image");
-        if (run_mkfs(tool, fd, inodes, extended, journal, error) < 0)
+        if (run_mkfs(tool, fd, inodes, extended, journal_size(bytes, journal), error) < 0)
                 return -1;
         return check_room(fd, bytes, error);
 }

@@ -9,7 +9,8 @@
 
 #include "base/error.h"
 
-/* Size of the whole image for this much room for files. */
+/* Size of the whole image for this much room for files. Below about 4 MiB there is no journal,
+ * whether asked for or not: mkfs gives none to so small a file system. */
 int64_t bh_ext4_image_bytes(int64_t bytes, bool journal);
 
 /* Files that fit into it. */

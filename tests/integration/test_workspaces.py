@@ -167,6 +167,17 @@ def test_a_named_workspace_has_its_own_limit(broker, writer, workspace):
     broker.run(["sh", "-c", "rm -f fill more"], agent=writer, workspace=workspace)
 
 
+@pytest.mark.parametrize("size", [MIB, 3000000])
+def test_a_small_named_workspace_has_its_size(broker, writer, size):
+    name = fresh("workspace")
+    made = broker.put(f"/v1/workspaces/{name}", {"disk_bytes": size})
+    assert made.status_code == 201, made.text
+    execution = broker.run(["sh", "-c", fill("/workspace")], agent=writer, workspace=name)
+    assert "No space left" in execution["stdout"]["data"]
+    assert int(execution["stdout"]["data"].split()[-1]) <= size * 104 // 100
+    assert broker.delete(f"/v1/workspaces/{name}").status_code == 204
+
+
 def test_every_writable_mount_is_capped_and_nothing_is_setuid(broker):
     script = "while read -r _ target type options _; do echo $target $type $options; done" \
         " < /proc/mounts"

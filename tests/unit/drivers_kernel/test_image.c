@@ -188,6 +188,27 @@ static void test_named(void **state)
         assert_detached(image);
 }
 
+/* mkfs gives no journal to a small file system, which would leave too much room. */
+static void test_small_named(void **state)
+{
+        static const int64_t sizes[] = {MIB, MIB + 1, 2 * MIB, 3000000, 4 * MIB};
+        struct place *place = *state;
+
+        for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+                struct bh_error error = {0};
+                _cleanup_close_ int image = -1, mount = -1;
+
+                assert_ok(bh_image_make(place->fd, "named.img", sizes[i], 7, 8, &error), error);
+                image = openat(place->fd, "named.img", O_RDWR | O_CLOEXEC);
+                mount = bh_image_mount(image, false, &error);
+                assert_ok(mount, error);
+                assert_in_range(fill(mount), sizes[i] * 97 / 100, sizes[i] * 103 / 100 + 4096);
+                mount = bh_close(mount);
+                assert_detached(image);
+                assert_int_equal(unlinkat(place->fd, "named.img", 0), 0);
+        }
+}
+
 static void test_not_an_image(void **state)
 {
         struct place *place = *state;
@@ -260,6 +281,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_room, make_place, remove_place),
                 cmocka_unit_test_setup_teardown(test_mount_attributes, make_place, remove_place),
                 cmocka_unit_test_setup_teardown(test_named, make_place, remove_place),
+                cmocka_unit_test_setup_teardown(test_small_named, make_place, remove_place),
                 cmocka_unit_test_setup_teardown(test_not_an_image, make_place, remove_place),
                 cmocka_unit_test_setup_teardown(test_many, make_place, remove_place),
                 cmocka_unit_test(test_tmpfs),
