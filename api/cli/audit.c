@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "api/cli/audit_chain.h"
@@ -247,30 +248,45 @@ static int verify_files(const char *path, struct bh_chain *chain, struct bh_erro
         return result;
 }
 
+/* A file of the log may be a later one, with those before it elsewhere. */
+static int verify_path(const char *path, struct bh_chain *chain, struct bh_error *error)
+{
+        struct stat status;
+
+        if (stat(path, &status) < 0)
+                return bh_error_errno(error, errno, "cannot read %s", path);
+        if (S_ISDIR(status.st_mode))
+                return verify_files(path, chain, error);
+        bh_chain_start_anywhere(chain);
+        return verify_file(chain, AT_FDCWD, path, error);
+}
+
 static int verify(struct bh_cli *cli, struct bh_error *error)
 {
-        const char *directory = bh_options_text(cli->options, "dir");
+        const char *path = bh_cli_argument(cli, 0);
         struct bh_chain chain;
         int result;
 
+        if (path == NULL)
+                path = bh_options_text(cli->options, "dir");
         bh_chain_start(&chain);
-        result = directory != NULL ? verify_files(directory, &chain, error)
-                                   : verify_answers(cli, &chain, error);
+        result = path != NULL ? verify_path(path, &chain, error)
+                              : verify_answers(cli, &chain, error);
         if (cli->json && (result == 0 || error->code == BH_ERROR_REFUSED)) {
-                _cleanup_json_ json_t *answer =
-                        json_pack("{s:b, s:I, s:s}", "intact", result == 0, "entries",
-                                  (json_int_t)chain.count, "last_hash", chain.previous);
+                _cleanup_json_ json_t *answer = json_pack(
+                        "{s:b, s:I, s:s}", "intact", result == 0, "entries",
+                        (json_int_t)(chain.count - chain.skipped), "last_hash", chain.previous);
 
                 bh_cli_json(cli, answer);
         } else if (result == 0) {
                 fprintf(cli->out, "%" PRId64 " entries, the chain is intact; last hash %s\n",
-                        chain.count, chain.previous);
+                        chain.count - chain.skipped, chain.previous);
         }
         if (result < 0 && error->message[0] != '\0' && error->code == BH_ERROR_REFUSED)
                 bh_error_prefix(error,
                                 "the audit log was tampered with or damaged after %" PRId64
                                 " good entries",
-                                chain.count);
+                                chain.count - chain.skipped);
         return result;
 }
 
@@ -309,10 +325,12 @@ const struct bh_command bh_commands_audit[] = {
          .options = list_options,
          .run = list},
         {.words = {"audit", "verify"},
-         .arguments = "",
+         .arguments = "[FILE]",
+         .most = 1,
          .summary = "check that no audit entry was changed, removed or put in",
-         .text = "Every entry holds the hash of the one before it (docs/audit.md). Without --dir "
-                 "the\nentries come from the broker. Keep the last hash elsewhere: only it can "
+         .text = "Every entry holds the hash of the one before it (docs/audit.md). Without FILE or "
+                 "--dir\nthe entries come from the broker. Keep the last hash elsewhere: only it "
+                 "can "
                  "show that entries\nwere cut off at the end.",
          .example = "bulkhead audit verify --dir /var/lib/bulkhead/audit",
          .options = verify_options,

@@ -14,18 +14,36 @@ static const char GENESIS[] =
 
 void bh_chain_start(struct bh_chain *chain)
 {
-        chain->count = 0;
+        *chain = (struct bh_chain){.count = 0};
         snprintf(chain->previous, sizeof(chain->previous), "%s", GENESIS);
+}
+
+void bh_chain_start_anywhere(struct bh_chain *chain)
+{
+        bh_chain_start(chain);
+        chain->anywhere = true;
+}
+
+static void begin_at(struct bh_chain *chain, int64_t sequence, const char *previous)
+{
+        chain->anywhere = false;
+        if (sequence <= 1)
+                return;
+        chain->count = chain->skipped = sequence - 1;
+        snprintf(chain->previous, sizeof(chain->previous), "%s", previous);
 }
 
 int bh_chain_check(struct bh_chain *chain, const json_t *entry, struct bh_error *error)
 {
-        int64_t expected = chain->count + 1, sequence = bh_member_integer(entry, "sequence", -1);
+        int64_t sequence = bh_member_integer(entry, "sequence", -1), expected;
         const char *previous = bh_member_text(entry, "previous");
         const char *hash = bh_member_text(entry, "hash");
         _cleanup_json_ json_t *hashed = NULL;
         char actual[BH_DIGEST_TEXT_SIZE];
 
+        if (chain->anywhere && previous != NULL)
+                begin_at(chain, sequence, previous);
+        expected = chain->count + 1;
         if (previous == NULL || hash == NULL || sequence < 0)
                 return bh_error_set(error, BH_ERROR_REFUSED,
                                     "what stands at entry %" PRId64 " is no audit entry", expected);

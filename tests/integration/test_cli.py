@@ -286,9 +286,25 @@ def test_audit_verify_sees_damage(broker, tmp_path, damage):
     else:
         lines[-1] = lines[-1][:-5]
     last.write_text("".join(lines))
-    ran = cli(broker, "audit", "verify", "--dir", copy)
-    assert ran.returncode == 1 and last.name.encode() in ran.stderr
-    assert b"tampered with or damaged" in ran.stderr
+    for arguments in (["--dir", copy], [last]):
+        ran = cli(broker, "audit", "verify", *arguments)
+        assert ran.returncode == 1 and last.name.encode() in ran.stderr
+        assert b"tampered with or damaged" in ran.stderr
+
+
+def test_audit_verify_checks_one_file(broker, tmp_path):
+    broker.agent()
+    broker.agent()
+    nowhere = {"BULKHEAD_URL": "unix:/nonexistent"}
+    first = sorted((broker.state / "audit").iterdir())[0]
+    whole = answer(broker, "audit", "verify", first, **nowhere)
+    later = tmp_path / "later.jsonl"
+    later.write_text("".join(first.read_text().splitlines(keepends=True)[2:]))
+    rest = answer(broker, "audit", "verify", later, **nowhere)
+    assert whole["intact"] and rest["intact"] and rest["entries"] >= whole["entries"] - 2
+    later.write_text(later.read_text().replace('"actor":"', '"actor":"x', 1))
+    assert cli(broker, "audit", "verify", later, **nowhere).returncode == 1
+    assert cli(broker, "audit", "verify", tmp_path / "none", **nowhere).returncode != 0
 
 
 def test_doctor(broker, tmp_path):
