@@ -12,6 +12,22 @@
 #include "broker/daemon/end_wait.h"
 #include "broker/daemon/retier.h"
 
+/* If-Match is "*" or a list of tags (RFC 9110 §13.1.1). Ours hold no comma; a weak one matches
+ * nothing. */
+static bool lists_tag(const char *wanted, const char *etag)
+{
+        size_t length = strlen(etag);
+        if (strcmp(wanted, "*") == 0)
+                return true;
+        for (const char *at = wanted; *at; at += strspn(at, ", \t")) {
+                size_t size = strcspn(at, ", \t");
+                if (size == length && memcmp(at, etag, length) == 0)
+                        return true;
+                at += size;
+        }
+        return false;
+}
+
 static int check_match(const struct bh_json_at *params, const struct bh_agent *agent,
                        struct bh_error *error)
 {
@@ -24,7 +40,7 @@ static int check_match(const struct bh_json_at *params, const struct bh_agent *a
                 return -1;
         if (agent->row) {
                 bh_agent_etag(agent->row, etag);
-                if (strcmp(wanted, "*") == 0 || strcmp(wanted, etag) == 0)
+                if (lists_tag(wanted, etag))
                         return 0;
         }
         return bh_error_refused(error, "precondition_failed", "",

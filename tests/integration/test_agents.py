@@ -46,6 +46,12 @@ def test_if_match_refuses_a_lost_update(broker):
     changed = dict(SPEC, capabilities=["command.run", "fs.workspace.read"])
     assert broker.put(f"/v1/agents/{name}", changed, headers={"If-Match": tag}).status_code == 200
     problem(broker.put(f"/v1/agents/{name}", SPEC, headers={"If-Match": tag}), 412)
+    now = broker.get(f"/v1/agents/{name}").headers["ETag"]
+    for several in (f'"other", {now}', f'{now},"other"', "*"):
+        assert broker.put(f"/v1/agents/{name}", changed,
+                          headers={"If-Match": several}).status_code == 200, several
+    for none in (f"W/{now}", now.strip('"'), f'"other", {tag}'):
+        problem(broker.put(f"/v1/agents/{name}", SPEC, headers={"If-Match": none}), 412)
 
 
 @pytest.mark.parametrize("capabilities, tier", [
