@@ -128,6 +128,13 @@ def test_events_tell_the_whole_story_in_order(broker):
     assert [base64.b64decode(d["data"]) for _, n, d in story if n == "stderr"] == [b"b\n"]
 
 
+def test_events_of_the_past_begin_with_its_states(broker):
+    identity = broker.run(["sh", "-c", "echo out; echo err >&2"])["execution"]
+    answer = broker.get(f"/v1/executions/{identity}/events", stream=True)
+    assert [name for _, name, _ in events(answer)] == \
+        ["state", "state", "state", "stdout", "stderr", "ended"]
+
+
 def test_events_resume_after_any_of_them(broker):
     identity = broker.run(["sh", "-c", "for i in 1 2 3 4 5; do echo $i; sleep 0.1; done"])[
         "execution"]
