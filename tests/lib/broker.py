@@ -41,8 +41,14 @@ def wait_until(condition, seconds=10, what="condition"):
 
 
 def cgroup_directories(parent):
-    return sorted(str(path) for path in pathlib.Path("/sys/fs/cgroup").glob(f"**/{parent}/*")
-                  if path.is_dir())
+    """Of one broker, in every hierarchy. Looks only below the parent: others' cgroups come and
+    go meanwhile, and a walk over all of them would trip over one that is gone."""
+    found = []
+    root = pathlib.Path("/sys/fs/cgroup")
+    for hierarchy in [root, *root.iterdir()]:
+        with contextlib.suppress(OSError):
+            found += [entry.path for entry in os.scandir(hierarchy / parent) if entry.is_dir()]
+    return sorted(found)
 
 
 def loop_devices():
