@@ -9,7 +9,7 @@ import time
 
 import pytest
 import requests
-from broker import SANITIZED, wait_until
+from broker import SANITIZED, cgroup_directories, wait_until
 
 
 def programs(broker, name):
@@ -67,8 +67,8 @@ def test_a_stop_leaves_executions_to_be_adopted(own_broker):
 def test_a_killed_shim_is_a_clean_lost(broker):
     before = set(programs(broker, "bulkhead-shim"))
     identity = broker.begin(["sh", "-c", "setsid sleep 100 & sleep 100"])
-    parent = broker.cgroup_parent()
-    cgroups = [path for path in pathlib.Path("/sys/fs/cgroup").glob(f"**/{parent}/{identity}")]
+    cgroups = [pathlib.Path(path) for path in cgroup_directories(broker.cgroup_parent())
+               if path.endswith(identity)]
     assert cgroups
     pids = {int(pid) for path in cgroups for pid in (path / "cgroup.procs").read_text().split()}
     parents = {int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")")[-1].split()[1])
