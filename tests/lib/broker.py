@@ -96,7 +96,7 @@ class Broker:
         self.process = subprocess.Popen(
             self.arguments(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE, env=self.environment, pass_fds=self.pass_fds, text=True)
-        threading.Thread(target=self._read, args=(self.process,), daemon=True).start()
+        threading.Thread(target=self._read, args=(self.process, self.ready), daemon=True).start()
         if not self.ready.wait(READY_SECONDS):
             self.kill()
             raise AssertionError("bulkheadd was not ready:\n" + "\n".join(self.lines[-40:]))
@@ -104,15 +104,15 @@ class Broker:
             raise AssertionError("bulkheadd ended at start:\n" + "\n".join(self.lines[-40:]))
         return self
 
-    def _read(self, process):
+    def _read(self, process, ready):
         for line in process.stderr:
             self.lines.append(line.rstrip("\n"))
             with contextlib.suppress(ValueError):
                 message = json.loads(line)
                 if message.get("event") == "ready" and "listen" in message:
                     self.addresses = message["listen"]
-                    self.ready.set()
-        self.ready.set()
+                    ready.set()
+        ready.set()
 
     def terminate(self, seconds=20):
         """SIGTERM, as a service manager stops it. Running executions stay."""
