@@ -4,9 +4,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/nsfs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -201,6 +203,16 @@ int bh_readback_namespace(const struct bh_readback *readback, const char *name, 
         *ret = number ? strtoul(number + 1, &end, 10) : 0;
         if (!number || end == number + 1 || *end != ']')
                 return bh_error_set(error, BH_ERROR_INVALID, "%s is %s", path, text);
+        return 0;
+}
+
+int bh_readback_namespace_owner(const struct bh_readback *readback, uid_t *ret,
+                                struct bh_error *error)
+{
+        _cleanup_close_ int names = openat(readback->process, "ns/user", O_RDONLY | O_CLOEXEC);
+
+        if (names < 0 || ioctl(names, NS_GET_OWNER_UID, ret) < 0)
+                return bh_error_errno(error, errno, "read the owner of ns/user");
         return 0;
 }
 

@@ -66,6 +66,10 @@ int bh_readback_file(const struct bh_readback *readback, const char *path, char 
 int bh_readback_namespace(const struct bh_readback *readback, const char *name, ino_t *ret,
                           struct bh_error *error);
 
+/* Who made the process's user namespace (ioctl_nsfs(2)): whose limits its use is charged to. */
+int bh_readback_namespace_owner(const struct bh_readback *readback, uid_t *ret,
+                                struct bh_error *error);
+
 /* The lowest `room` open descriptors, in order; returns how many there are, or -1. */
 int bh_readback_descriptors(const struct bh_readback *readback, int *ret, size_t room,
                             struct bh_error *error);

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/keyctl.h>
 #include <linux/sched.h>
+#include <linux/securebits.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -143,6 +144,16 @@ static void shed_inheritance(const struct bh_setup *setup)
                                   -errno);
 }
 
+/* The kernel charges what a user namespace uses of per-user limits (inotify instances, queued
+ * signals) to whoever made it, too. Were that root, one workload could use up the host's. So it
+ * is made as the workload's uid; capabilities stay (capabilities(7), SECBIT_NO_SETUID_FIXUP),
+ * for the cgroup's directory is root's. A change of ids clears PR_SET_PDEATHSIG: give_up() sets
+ * it again. */
+static int act_as(uid_t uid)
+{
+        return check((int)syscall(SYS_setresuid, -1, uid, -1));
+}
+
 static void clone_child(const struct bh_setup *setup)
 {
         int cgroup = bh_cgroup_v2_fd(setup->cgroup);
@@ -151,11 +162,17 @@ static void clone_child(const struct bh_setup *setup)
                 .exit_signal = SIGCHLD,
                 .cgroup = cgroup >= 0 ? (unsigned int)cgroup : 0U,
         };
-        pid_t pid = (pid_t)syscall(SYS_clone3, &arguments, sizeof(arguments));
+        pid_t pid;
 
+        bh_setup_expect(setup, "namespace.user", "keep capabilities",
+                        check(prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP, 0, 0, 0)));
+        bh_setup_expect(setup, "namespace.user", "act as the workload's uid",
+                        act_as(setup->instance->workload_uid));
+        pid = (pid_t)syscall(SYS_clone3, &arguments, sizeof(arguments));
         if (pid == 0)
                 bh_child_run(setup);
         bh_setup_expect(setup, "namespace.user", "clone the workload's process", check(pid));
+        bh_setup_expect(setup, "namespace.user", "act as root again", act_as(0));
         if (pid != BH_SETUP_WORKLOAD_PID)
                 bh_report_failure(setup->channel, "namespace.pid", "count the first process",
                                   -EEXIST);

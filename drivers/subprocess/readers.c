@@ -30,6 +30,20 @@ static const char *namespace_name(const char *control)
         return strcmp(name, "mount") == 0 ? "mnt" : name;
 }
 
+/* Root's limits are the host's. */
+static int check_owner(const struct bh_view *view, json_t *observed, struct bh_error *error)
+{
+        uid_t owner;
+
+        if (bh_readback_namespace_owner(&view->workload, &owner, error) < 0)
+                return -1;
+        json_object_set_new(observed, "owner", json_integer(owner));
+        if (owner != view->boundary->workload_uid)
+                return bh_error_set(error, BH_ERROR_SYSTEM, "the user namespace belongs to uid %u",
+                                    owner);
+        return 0;
+}
+
 int bh_read_namespace(const struct bh_view *view, json_t **ret, struct bh_error *error)
 {
         const char *name = namespace_name(view->control);
@@ -44,7 +58,7 @@ int bh_read_namespace(const struct bh_view *view, json_t **ret, struct bh_error 
                                     name);
         if (strcmp(name, "net") == 0 && seen != view->boundary->gateway)
                 return bh_error_set(error, BH_ERROR_SYSTEM, "the workload is not in its gateway");
-        return 0;
+        return strcmp(name, "user") == 0 ? check_owner(view, *ret, error) : 0;
 }
 
 /* ---- identity ---- */
