@@ -16,6 +16,7 @@
 #include "broker/daemon/decision.h"
 #include "broker/daemon/dispatch.h"
 #include "broker/daemon/idempotency.h"
+#include "broker/daemon/watch.h"
 
 #define WAIT_MS_MAX   ((int64_t)600 * 1000)
 #define KEY_BYTES_MAX 255
@@ -165,6 +166,9 @@ static void on_turn_end(void *data, bool committed)
         struct bh_daemon *daemon = order->daemon;
         struct bh_live *live = bh_live_find(daemon, order->id);
         if (live && !committed && !live->stored) {
+                struct bh_error error = {0};
+                bh_error_refused(&error, "store_failed", "", "the store cannot be written");
+                bh_watch_refuse(live, &error);
                 unlinkat(daemon->executions_fd, order->id, AT_REMOVEDIR);
                 bh_live_free(live);
         } else if (live && live->shim && !live->shim->started && committed) {

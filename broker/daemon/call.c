@@ -39,12 +39,21 @@ static void forget(struct bh_call *call)
         unreference(call);
 }
 
+/* Whether a reply stays true when the turn is not stored: that of whoever only read, in a turn
+ * that changed nothing. So reading goes on while the store cannot be written. */
+static bool holds(const struct bh_call *call)
+{
+        if (bh_op_allows(call->op, BH_ROLE_ANONYMOUS))
+                return true;
+        return bh_op_allows(call->op, BH_ROLE_AUDITOR) && !call->daemon->turn_changes;
+}
+
 static void send_outgoing(void *data, bool committed)
 {
         struct outgoing *outgoing = data;
         struct bh_call *call = outgoing->call;
         if (!call->gone) {
-                if (!committed && json_object_get(outgoing->frame, "status")) {
+                if (!committed && !holds(call) && json_object_get(outgoing->frame, "status")) {
                         json_decref(outgoing->frame);
                         outgoing->frame =
                                 json_pack("{sIsisoso}", "id", (json_int_t)call->id, "status", 500,

@@ -32,7 +32,7 @@ static void disown_entries(struct bh_daemon *daemon)
         (void)bh_audit_commit(daemon->audit, NULL);
 }
 
-void bh_daemon_commit(struct bh_daemon *daemon)
+static void end_turn(struct bh_daemon *daemon)
 {
         /* An action may end an execution (a shim that cannot be started), whose end has to be
          * stored in turn: hence a loop. */
@@ -55,4 +55,10 @@ void bh_daemon_commit(struct bh_daemon *daemon)
                 event_add(daemon->retry, &delay);
                 return;
         }
+}
+
+void bh_daemon_commit(struct bh_daemon *daemon)
+{
+        end_turn(daemon);
+        daemon->turn_changes = false;
 }

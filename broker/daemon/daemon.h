@@ -62,6 +62,7 @@ struct bh_daemon {
         struct event *retry;    /* a turn that could not be stored */
         struct event *drain_timer;
         bool store_failed; /* the last turn's end */
+        bool turn_changes; /* a call of this turn may have changed something */
         bool draining, drain_answered;
         bool stopping; /* the loop ends after this turn */
 };

@@ -133,7 +133,13 @@ int bh_dispatch(struct bh_daemon *daemon, struct bh_frame *frame, struct bh_erro
         struct bh_call *call = new_call(daemon, &request, frame);
         struct bh_error failure = {0};
         call->op = op;
-        if (authorize(call, request.token, &failure) < 0 || handlers[op](call, &failure) < 0)
+        if (authorize(call, request.token, &failure) < 0) {
+                bh_call_fail(call, &failure);
+                return 0;
+        }
+        if (!bh_op_allows(op, BH_ROLE_AUDITOR)) /* who changes nothing */
+                daemon->turn_changes = true;
+        if (handlers[op](call, &failure) < 0)
                 bh_call_fail(call, &failure);
         return 0;
 }

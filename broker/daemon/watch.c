@@ -246,6 +246,17 @@ void bh_watch_ended(struct bh_live *live)
         }
 }
 
+void bh_watch_refuse(struct bh_live *live, const struct bh_error *error)
+{
+        struct bh_waiter *waiter = LIST_FIRST(&live->waiters), *next = NULL;
+        for (; waiter; waiter = next) {
+                struct bh_call *call = waiter->call;
+                next = LIST_NEXT(waiter, entry);
+                waiter_free(waiter);
+                bh_call_fail(call, error);
+        }
+}
+
 static void drop_list(struct bh_waiter_list *list)
 {
         struct bh_waiter *waiter = LIST_FIRST(list), *next = NULL;

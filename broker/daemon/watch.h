@@ -7,6 +7,8 @@
 void bh_watch_states(struct bh_live *live); /* the state changed */
 void bh_watch_output(struct bh_live *live); /* kept_out or kept_err grew */
 void bh_watch_ended(struct bh_live *live);
+/* It never was: whoever waits for it gets the error instead. */
+void bh_watch_refuse(struct bh_live *live, const struct bh_error *error);
 void bh_watch_drop_all(struct bh_live *live);
 
 #endif

@@ -62,6 +62,38 @@ static void an_end_that_is_not_stored_is_kept_and_stored_later(void **state)
         assert_string_equal(text_at(ended, "outcome"), "exited");
 }
 
+static void a_create_that_waits_is_told_that_it_was_not_stored(void **state)
+{
+        (void)state;
+        fixture_agent("a1", "['command.run']");
+        let_commits_fail();
+        json_t *params = fixture_request("a1", NULL);
+        json_object_set_new(params, "wait_ms", json_integer(60000));
+        _cleanup_json_ json_t *problem = fixture_expect(500, "executions.create", params);
+        assert_string_equal(text_at(problem, "code"), "store_failed");
+        assert_true(TAILQ_EMPTY(&fixture.daemon->executions.all));
+        refuse = 0;
+}
+
+static void reading_goes_on_while_an_end_cannot_be_stored(void **state)
+{
+        (void)state;
+        char id[BH_ID_SIZE];
+        fixture_agent("a1", "['command.run']");
+        size_t shim = fixture_execute("a1", NULL, id);
+        let_commits_fail();
+        fixture_shim_result(shim, "exited");
+        json_decref(fixture_expect(200, "health", json_object()));
+        json_decref(fixture_expect(200, "agents.get", json_pack("{ss}", "agent", "a1")));
+        json_decref(fixture_expect(200, "executions.list", json_object()));
+        _cleanup_json_ json_t *ready = fixture_call("ready", json_object());
+        assert_int_equal(json_integer_value(json_object_get(ready, "status")), 503);
+        json_decref(fixture_expect(
+                500, "agents.put",
+                json_pack("{sss{sss[]}}", "agent", "a2", "body", "owner", "o", "capabilities")));
+        refuse = 0;
+}
+
 static void the_audit_log_disowns_what_did_not_happen(void **state)
 {
         (void)state;
@@ -125,6 +157,8 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 BROKER_TEST(a_turn_that_is_not_stored_starts_and_promises_nothing),
                 BROKER_TEST(an_end_that_is_not_stored_is_kept_and_stored_later),
+                BROKER_TEST(a_create_that_waits_is_told_that_it_was_not_stored),
+                BROKER_TEST(reading_goes_on_while_an_end_cannot_be_stored),
                 BROKER_TEST(the_audit_log_disowns_what_did_not_happen),
                 BROKER_TEST(acknowledged_state_is_there_after_a_crash),
                 BROKER_TEST(one_broker_for_one_state_directory),
