@@ -101,6 +101,8 @@ bool bh_daemon_probe_again(struct bh_daemon *daemon);
 
 /* retention.c: prunes a bounded number of what is too old. */
 void bh_daemon_retain(struct bh_daemon *daemon);
+/* At a start: removes the directories of executions that the store does not have. */
+int bh_daemon_sweep(struct bh_daemon *daemon, struct bh_error *error);
 
 /* reclaim.c: adopts or ends what an earlier broker left. */
 int bh_daemon_reclaim(struct bh_daemon *daemon, struct bh_error *error);

@@ -141,7 +141,7 @@ int bh_daemon_reclaim(struct bh_daemon *daemon, struct bh_error *error)
 {
         const struct bh_execution_filter filter = {.ended = 0};
         if (bh_store_execution_list(daemon->store, &filter, restore, daemon, error) < 0 ||
-            destroy_strangers(daemon, error) < 0)
+            destroy_strangers(daemon, error) < 0 || bh_daemon_sweep(daemon, error) < 0)
                 return bh_error_prefix(error, "reclaim");
         struct bh_live *live = TAILQ_FIRST(&daemon->executions.all);
         while (live) {

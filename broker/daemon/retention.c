@@ -1,5 +1,7 @@
 /* What is kept for how long: ended executions by age and number, idempotency keys by their
- * expiry. Whatever ended in the last 24 h stays, because a key may still name it. */
+ * expiry. Whatever ended in the last 24 h stays, because a key may still name it. At a start,
+ * also removes what a crash left of executions that never were. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -42,6 +44,34 @@ static void remove_directory(int executions_fd, const char *id)
         for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
                 unlinkat(directory, names[i], 0);
         unlinkat(executions_fd, id, AT_REMOVEDIR);
+}
+
+/* A directory is made before its execution is stored, and removed after it is deleted: a crash
+ * in between leaves one that no row knows. */
+static int sweep_one(struct bh_daemon *daemon, const char *id, struct bh_error *error)
+{
+        _cleanup_(bh_execution_cleanup) struct bh_execution *row = NULL;
+        int known = bh_store_execution_get(daemon->store, id, &row, error);
+        if (known == 0)
+                remove_directory(daemon->executions_fd, id);
+        return known < 0 ? -1 : 0;
+}
+
+int bh_daemon_sweep(struct bh_daemon *daemon, struct bh_error *error)
+{
+        int fd = openat(daemon->executions_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+        int r = 0;
+        if (!stream) {
+                int errnum = errno;
+                bh_close(fd);
+                return bh_error_errno(error, errnum, "list the executions");
+        }
+        for (struct dirent *entry = readdir(stream); entry && r == 0; entry = readdir(stream))
+                if (bh_id_valid("ex_", entry->d_name))
+                        r = sweep_one(daemon, entry->d_name, error);
+        closedir(stream);
+        return r;
 }
 
 static void remove_directories(void *data, bool committed)

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -99,6 +100,25 @@ static size_t accept_broker(int listener)
         return fixture.shim_count++;
 }
 
+static void a_directory_that_no_row_knows_is_removed(void **state)
+{
+        (void)state;
+        char kept[BH_ID_SIZE], empty[BH_ID_SIZE], full[BH_ID_SIZE];
+        running(kept);
+        fixture_crash();
+        bh_id_make("ex_", empty);
+        bh_id_make("ex_", full);
+        _cleanup_free_ char *kept_path = path_of(kept, ""), *empty_path = path_of(empty, ""),
+                            *full_path = path_of(full, ""), *output = path_of(full, "stdout");
+        assert_int_equal(mkdir(empty_path, 0700), 0);
+        assert_int_equal(mkdir(full_path, 0700), 0);
+        close(open(output, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+        fixture_start(NULL, NULL);
+        assert_int_equal(access(kept_path, F_OK), 0);
+        assert_int_equal(access(empty_path, F_OK), -1);
+        assert_int_equal(access(full_path, F_OK), -1);
+}
+
 static void a_living_shim_is_adopted(void **state)
 {
         (void)state;
@@ -163,6 +183,7 @@ int main(void)
                 BROKER_TEST(without_a_trace_of_its_shim_it_is_lost),
                 BROKER_TEST(a_result_on_disk_is_taken),
                 BROKER_TEST(a_result_that_cannot_be_read_is_lost),
+                BROKER_TEST(a_directory_that_no_row_knows_is_removed),
                 BROKER_TEST(a_living_shim_is_adopted),
                 BROKER_TEST(an_adopted_shim_that_dies_is_lost),
                 BROKER_TEST(what_was_queued_is_lost),
