@@ -53,8 +53,7 @@ struct bh_live *bh_workspace_user(struct bh_daemon *daemon, const char *tenant, 
                                   bool writable)
 {
         struct bh_live *live = NULL;
-        TAILQ_FOREACH(live, &daemon->executions.all, order)
-        {
+        TAILQ_FOREACH (live, &daemon->executions.all, order) {
                 const struct bh_execution *record = live->record;
                 if (record->state != BH_EXECUTION_ENDED && record->workspace &&
                     (writable || record->workspace_writable) &&

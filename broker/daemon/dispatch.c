@@ -67,9 +67,9 @@ static int decode(const struct bh_frame *frame, struct request *ret, struct bh_e
 static struct bh_call *find_call(struct bh_daemon *daemon, int64_t id)
 {
         struct bh_call *call = NULL;
-        LIST_FOREACH(call, &daemon->calls, entry)
-        if (call->id == id)
-                return call;
+        LIST_FOREACH (call, &daemon->calls, entry)
+                if (call->id == id)
+                        return call;
         return NULL;
 }
 

@@ -42,9 +42,9 @@ struct bh_live *bh_live_new_take(struct bh_daemon *daemon, struct bh_execution *
 struct bh_live *bh_live_find(struct bh_daemon *daemon, const char *id)
 {
         struct bh_live *live = NULL;
-        LIST_FOREACH(live, bucket_of(&daemon->executions, id), bucket)
-        if (strcmp(live->record->id, id) == 0)
-                return live;
+        LIST_FOREACH (live, bucket_of(&daemon->executions, id), bucket)
+                if (strcmp(live->record->id, id) == 0)
+                        return live;
         return NULL;
 }
 
@@ -162,7 +162,6 @@ void bh_live_ended(struct bh_live *live)
         live->record->slot = -1;
         if (strcmp(live->record->outcome, "boundary_failed") == 0)
                 daemon->probe_again = true;
-        audit_end(live);
         live->kept_out = live->record->out.bytes - live->record->out.dropped;
         live->kept_err = live->record->err.bytes - live->record->err.dropped;
         bh_watch_ended(live);
@@ -255,10 +254,12 @@ int bh_executions_store(struct bh_daemon *daemon, struct bh_error *error)
         struct bh_live *live = NULL;
         if (!daemon->executions.dirty)
                 return 0;
-        TAILQ_FOREACH(live, &daemon->executions.all, order)
-        {
+        TAILQ_FOREACH (live, &daemon->executions.all, order) {
                 if (!live->dirty)
                         continue;
+                /* Here, so that a turn that has to be stored again records it again. */
+                if (live->record->state == BH_EXECUTION_ENDED)
+                        audit_end(live);
                 int r = live->stored ? bh_store_execution_update(daemon->store, live->record, error)
                                      : bh_store_execution_add(daemon->store, live->record,
                                                               live->plan, error);

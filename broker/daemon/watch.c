@@ -92,8 +92,9 @@ void bh_live_wait(struct bh_live *live, struct bh_call *call, int status, int64_
 void bh_executions_answer_waiters(struct bh_daemon *daemon)
 {
         struct bh_live *live = NULL;
-        TAILQ_FOREACH(live, &daemon->executions.all, order)
-        answer_all(live);
+        TAILQ_FOREACH (live, &daemon->executions.all, order) {
+                answer_all(live);
+        }
 }
 
 /* The moment a state was entered, 0 when it never was. */
@@ -199,8 +200,7 @@ void bh_live_watch(struct bh_live *live, struct bh_call *call)
 void bh_watch_states(struct bh_live *live)
 {
         struct bh_waiter *waiter = NULL;
-        LIST_FOREACH(waiter, &live->watchers, entry)
-        {
+        LIST_FOREACH (waiter, &live->watchers, entry) {
                 if (!waiter->begun) {
                         begin_watch(waiter);
                         continue;
@@ -214,9 +214,9 @@ void bh_watch_states(struct bh_live *live)
 void bh_watch_output(struct bh_live *live)
 {
         struct bh_waiter *waiter = NULL;
-        LIST_FOREACH(waiter, &live->watchers, entry)
-        if (waiter->begun)
-                send_output(waiter->call, live->kept_out, live->kept_err);
+        LIST_FOREACH (waiter, &live->watchers, entry)
+                if (waiter->begun)
+                        send_output(waiter->call, live->kept_out, live->kept_err);
 }
 
 static void end_watch(struct bh_waiter *waiter)

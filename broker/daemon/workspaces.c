@@ -47,8 +47,7 @@ static json_t *encode(struct bh_daemon *daemon, const struct bh_workspace_row *r
         json_t *users = json_array();
         struct bh_live *live = NULL;
         bh_time_format(row->created_ms, created);
-        TAILQ_FOREACH(live, &daemon->executions.all, order)
-        {
+        TAILQ_FOREACH (live, &daemon->executions.all, order) {
                 const struct bh_execution *record = live->record;
                 if (record->state != BH_EXECUTION_ENDED && record->workspace &&
                     strcmp(record->workspace, row->name) == 0 &&

@@ -30,7 +30,7 @@ static int decode_kill(const struct bh_json_at *root, struct bh_command *ret,
             bh_json_string(&at, 0, sizeof(ret->detail) - 1, &detail, error) < 0)
                 return -1;
         ret->outcome = outcome == 0 ? BH_OUTCOME_KILLED : BH_OUTCOME_RETIERED;
-        strcpy(ret->detail, detail);
+        memcpy(ret->detail, detail, strlen(detail) + 1);
         return 0;
 }
 

@@ -207,7 +207,7 @@ static int decode_instance(const struct bh_json_at *root, struct bh_start_order 
                 return -1;
         if (!bh_id_valid("ex_", id))
                 return bh_json_fail(&at, error, "is no execution's id");
-        strcpy(order->instance.id, id);
+        memcpy(order->instance.id, id, strlen(id) + 1);
         if (bh_json_require(root, "instance", &instance, error) < 0 ||
             bh_json_object(&instance, members, error) < 0 ||
             decode_uid(&instance, "workload_uid", order->host.uid_base,
