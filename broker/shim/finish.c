@@ -25,22 +25,18 @@ static bool poll_until(struct pollfd *slots, nfds_t count, int64_t until_us)
  * is, against everything that we know. */
 static void drain(struct bh_run *run)
 {
-        const struct bh_shim_settings *settings = run->settings;
-        int64_t until_us = bh_monotonic_us() + settings->drain_us;
-        bool in_time = true;
+        int64_t until_us = bh_monotonic_us() + run->settings->drain_us;
+        struct pollfd news;
+        bool done;
 
-        bh_stdin_feed_close(&run->in);
-        while (in_time && !(bh_capture_at_end(&run->out) && bh_capture_at_end(&run->err))) {
-                struct pollfd slots[] = {{.fd = run->out.pipe_fd, .events = POLLIN},
-                                         {.fd = run->err.pipe_fd, .events = POLLIN}};
-
-                in_time = poll_until(slots, 2, until_us);
-                if (slots[0].revents)
-                        bh_capture_pump(&run->out, settings->buffer, settings->buffer_size, 0);
-                if (slots[1].revents)
-                        bh_capture_pump(&run->err, settings->buffer, settings->buffer_size, 0);
-        }
-        if (!in_time)
+        if (!run->pump)
+                return; /* the workload did not run */
+        bh_pump_end_input(run->pump);
+        news = (struct pollfd){.fd = bh_pump_news_fd(run->pump), .events = POLLIN};
+        do {
+                done = bh_pump_look(run->pump, &run->out, &run->err);
+        } while (!done && poll_until(&news, 1, until_us));
+        if (!done)
                 bh_verdict_note(&run->verdict, "output may be incomplete");
 }
 

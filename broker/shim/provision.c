@@ -123,8 +123,28 @@ static int raise_boundary(struct bh_run *run, const struct ends *ends, struct bh
         return check_evidence(run, error);
 }
 
+/* The driver forks no more. */
+static int start_pump(struct bh_run *run, struct bh_error *error)
+{
+        struct bh_pump_streams streams = {.out = run->out,
+                                          .err = run->err,
+                                          .in = run->in,
+                                          .buffer = run->settings->buffer,
+                                          .buffer_size = run->settings->buffer_size};
+
+        if (bh_pump_start(&streams, &run->pump, error) < 0)
+                return bh_error_control(error, "limit.output");
+        run->out = streams.out;
+        run->err = streams.err;
+        run->in = streams.in;
+        bh_pump_tell_news(run->pump, run->watch.on);
+        return 0;
+}
+
 static int start(struct bh_run *run, struct bh_error *error)
 {
+        if (start_pump(run, error) < 0)
+                return -1;
         run->started_us = bh_monotonic_us();
         if (run->driver->start(run->boundary, error) < 0)
                 return -1;

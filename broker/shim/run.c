@@ -1,5 +1,5 @@
-/* The event loop of one execution; see run.h. One thread, poll(2), nothing blocks but the
- * driver's own slots. */
+/* The event loop of one execution; see run.h. poll(2), nothing blocks but the driver's own slots;
+ * what the workload could make block is in pump.c's thread. */
 #include "broker/shim/run.h"
 
 #include <errno.h>
@@ -52,18 +52,25 @@ static void violation(struct bh_run *run, const char *problem)
                                  "the broker broke the protocol: %s", problem);
 }
 
+static void switch_watch(struct bh_run *run, bool on)
+{
+        bh_watch_switch(&run->watch, on);
+        if (run->pump)
+                bh_pump_tell_news(run->pump, on);
+}
+
 static void carry_out(struct bh_run *run, const struct bh_command *command)
 {
         switch (command->type) {
         case BH_COMMAND_WATCH:
-                bh_watch_switch(&run->watch, command->on);
+                switch_watch(run, command->on);
                 break;
         case BH_COMMAND_KILL:
                 if (run->state != BH_RUN_ENDED)
                         bh_verdict_claim(&run->verdict, command->outcome, "%s", command->detail);
                 break;
         case BH_COMMAND_ADOPT:
-                bh_watch_switch(&run->watch, false);
+                switch_watch(run, false);
                 send_status(run);
                 break;
         case BH_COMMAND_TAKEN:
@@ -164,29 +171,25 @@ static void check_deadlines(struct bh_run *run)
 
 /* ---- The loop ---- */
 
-enum { SLOT_EVENT, SLOT_OUT, SLOT_ERR, SLOT_IN, SLOT_CONTROL, SLOT_STOP, SLOT_COUNT };
+enum { SLOT_EVENT, SLOT_NEWS, SLOT_CONTROL, SLOT_STOP, SLOT_COUNT };
 
 static int64_t earlier(int64_t a, int64_t b)
 {
         return a < b ? a : b;
 }
 
-static int64_t next_wake_us(const struct bh_run *run, int64_t now_us)
+static int64_t next_wake_us(const struct bh_run *run)
 {
         int64_t next = run->killed ? run->give_up_at_us : bh_deadline_next_us(&run->deadline);
 
         if (bh_watch_grew(&run->watch, run->out.kept, run->err.kept))
                 next = earlier(next, run->watch.not_before_us);
-        if (now_us < run->out.resume_us)
-                next = earlier(next, run->out.resume_us);
-        if (now_us < run->err.resume_us)
-                next = earlier(next, run->err.resume_us);
         return next;
 }
 
 static void poll_slots(const struct bh_run *run, struct pollfd slots[SLOT_COUNT])
 {
-        int64_t now_us = bh_monotonic_us(), left_us = next_wake_us(run, now_us) - now_us;
+        int64_t left_us = next_wake_us(run) - bh_monotonic_us();
         struct timespec timeout = {.tv_sec = 0};
 
         if (left_us > 0) {
@@ -194,9 +197,7 @@ static void poll_slots(const struct bh_run *run, struct pollfd slots[SLOT_COUNT]
                 timeout.tv_nsec = left_us % 1000000 * 1000;
         }
         slots[SLOT_EVENT] = (struct pollfd){.fd = run->boundary->event_fd, .events = POLLIN};
-        slots[SLOT_OUT] = bh_capture_pollfd(&run->out, now_us);
-        slots[SLOT_ERR] = bh_capture_pollfd(&run->err, now_us);
-        slots[SLOT_IN] = (struct pollfd){.fd = run->in.pipe_fd, .events = POLLOUT};
+        slots[SLOT_NEWS] = (struct pollfd){.fd = bh_pump_news_fd(run->pump), .events = POLLIN};
         slots[SLOT_CONTROL] = bh_control_pollfd(&run->control);
         /* Once told to stop it stays readable. */
         slots[SLOT_STOP] =
@@ -217,18 +218,9 @@ static void tell_output(struct bh_run *run)
 
 static void turn(struct bh_run *run)
 {
-        const struct bh_shim_settings *settings = run->settings;
         struct pollfd slots[SLOT_COUNT];
-        int64_t now_us;
 
         poll_slots(run, slots);
-        now_us = bh_monotonic_us();
-        if (slots[SLOT_OUT].revents)
-                bh_capture_pump(&run->out, settings->buffer, settings->buffer_size, now_us);
-        if (slots[SLOT_ERR].revents)
-                bh_capture_pump(&run->err, settings->buffer, settings->buffer_size, now_us);
-        if (slots[SLOT_IN].revents)
-                bh_stdin_feed_pump(&run->in, settings->buffer, settings->buffer_size);
         if (slots[SLOT_EVENT].revents) {
                 check_end(run);
                 if (run->gone)
@@ -239,6 +231,7 @@ static void turn(struct bh_run *run)
         if (slots[SLOT_CONTROL].revents || slots[SLOT_STOP].revents)
                 bh_run_obey(run);
         check_deadlines(run);
+        (void)bh_pump_look(run->pump, &run->out, &run->err);
         tell_output(run);
 }
 
@@ -291,6 +284,7 @@ static int carry_out_order(struct bh_run *run)
 static void release(struct bh_run *run)
 {
         bh_control_close(&run->control);
+        bh_pump_free(run->pump);
         bh_capture_close(&run->out);
         bh_capture_close(&run->err);
         bh_stdin_feed_close(&run->in);

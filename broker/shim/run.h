@@ -8,6 +8,7 @@
 #include "broker/shim/control.h"
 #include "broker/shim/deadline.h"
 #include "broker/shim/outcome.h"
+#include "broker/shim/pump.h"
 #include "broker/shim/settings.h"
 #include "broker/shim/start_order.h"
 #include "broker/shim/stdin_feed.h"
@@ -27,8 +28,10 @@ struct bh_run {
         struct bh_boundary *boundary; /* NULL: none was built */
         int gateway_fd;
 
+        /* Once there is a pump the descriptors are its, and the counts are what it last said. */
         struct bh_capture out, err;
         struct bh_stdin_feed in;
+        struct bh_pump *pump;
         struct bh_deadline deadline;
         struct bh_watch watch;
         json_t *evidence;
