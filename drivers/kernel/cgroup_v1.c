@@ -20,6 +20,7 @@
 #define FREEZE_POLL_US    200
 #define FREEZE_ROUNDS_MAX 4
 #define STATE_BYTES_MAX   64
+#define SOCKETS_PART      8 /* of the memory limit, on top of it */
 
 int bh_cgroup_v1_set_memory(int directory, int64_t bytes, struct bh_error *error)
 {
@@ -37,6 +38,11 @@ int bh_cgroup_v1_set_memory(int directory, int64_t bytes, struct bh_error *error
         } else if (bh_cgroup_check_no_swap("/proc/swaps", error) < 0) {
                 return -1;
         }
+        /* Buffers of sockets are counted apart, and only once they have a limit: without one they
+         * are the way around the other. */
+        if (bh_cgroup_set_number(directory, "memory.kmem.tcp.limit_in_bytes", bytes / SOCKETS_PART,
+                                 bytes / SOCKETS_PART / page * page, error) < 0)
+                return -1;
         /* Inherited from the parent: with it on, a full cgroup would hang instead of end. */
         if (bh_cgroup_read_keyed(directory, "memory.oom_control", "oom_kill_disable",
                                  &kill_disabled, error) < 0)

@@ -90,6 +90,14 @@ void print_result(const char *name, const char *tried, const struct outcome *out
 /* The limits' part: uses up what a limit should keep. Returns the process's exit status. */
 int exhaust(const char *what, long long limit);
 
+/* limits_host.c */
+
+/* Keeps the lock of stdout's pipe taken, beside `limit` processes that want the processors. */
+int hold_output(long long limit);
+/* Takes all that a user may have of inotify instances and queued signals, says how many, waits. */
+int hold_user_counts(void);
+void sockets(long long limit, struct outcome *outcome);
+
 /* Descriptors above 2 that the program was started with. */
 extern int inherited_descriptors;
 

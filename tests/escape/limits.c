@@ -223,6 +223,7 @@ static const struct {
         {"everywhere", "fill every writable mount", bytes_everywhere},
         {"files", "make 300000 files", files},
         {"descriptors", "open descriptors without end", descriptors},
+        {"sockets", "keep more in sockets than in memory", sockets},
 };
 
 int exhaust(const char *what, long long limit)
@@ -231,6 +232,10 @@ int exhaust(const char *what, long long limit)
 
         if (strcmp(what, "output") == 0)
                 return flood(limit);
+        if (strcmp(what, "output-lock") == 0)
+                return hold_output(limit);
+        if (strcmp(what, "user-counts") == 0)
+                return hold_user_counts();
         for (size_t i = 0; i < sizeof(exhaustions) / sizeof(exhaustions[0]); i++) {
                 if (strcmp(exhaustions[i].name, what) != 0)
                         continue;

@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 import pytest
-from broker import BIN
+from broker import BIN, wait_until
 
 from canaries import Canaries
 
@@ -115,6 +115,7 @@ def test_each_attempt_can_succeed():
     ("files", 0, {"disk_bytes": 16 * MIB, "memory_bytes": 128 * MIB}),
     ("files", 0, {"disk_bytes": 96 * MIB, "memory_bytes": 64 * MIB}),
     ("descriptors", 0, {}),
+    ("sockets", 64 * MIB, {"memory_bytes": 64 * MIB}),
 ])
 def test_limit_holds(broker, what, inside_limit, limits):
     execution = attempt(broker, f"--exhaust={what}", f"--limit={inside_limit}", limits=limits)
@@ -134,6 +135,37 @@ def test_a_flood_of_output_is_dropped_not_kept(broker):
         kept = execution[stream]
         assert kept["truncated"] and kept["bytes"] + kept["dropped_bytes"] >= 8 * MIB
         assert len(kept["data"]) == MIB
+
+
+def test_a_workload_cannot_hold_up_its_own_end(broker):
+    """The kernel copies a slow file into stdout's pipe for a process that is hardly ever scheduled,
+    with the pipe's lock held: whoever reads the pipe waits as long."""
+    identity = broker.begin(
+        ["/workspace/escape-attempts", "--exhaust=output-lock", "--limit=24"],
+        files=[program_file()], limits={"wall_ms": 3000, "disk_bytes": 256 * MIB,
+                                        "memory_bytes": 64 * MIB, "cpu_ms": 60000})
+    execution = broker.execution(identity, wait=20)
+    assert execution["outcome"] == "timeout", execution
+    assert execution["usage"]["wall_ms"] < 6000
+
+
+def test_counts_of_one_user_are_not_those_of_another(broker):
+    """Neither the host's root nor another execution misses what one has taken."""
+    held = [broker.begin(["/workspace/escape-attempts", "--exhaust=user-counts", "--limit=0"],
+                         files=[program_file()]) for _ in range(2)]
+    wait_until(lambda: all(broker.execution(i)["stdout"]["data"] for i in held), what="all taken")
+    outside = subprocess.run(
+        [sys.executable, "-c", "import ctypes, signal, os\n"
+         "signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGRTMIN})\n"
+         "libc = ctypes.CDLL(None)\n"
+         "assert libc.sigqueue(os.getpid(), signal.SIGRTMIN, None) == 0\n"
+         "assert libc.inotify_init1(0) >= 0\n"], check=False)
+    counts = [broker.execution(i)["stdout"]["data"].split() for i in held]
+    for identity in held:
+        broker.delete(f"/v1/executions/{identity}")
+    print(counts)
+    assert outside.returncode == 0
+    assert all(int(count) > 0 for line in counts for count in line[::2]), counts
 
 
 def test_descriptors_of_the_broker_do_not_arrive(own_broker):

@@ -204,12 +204,26 @@ static void test_v1_oom_kill_disabled(void **state)
 
         put(tree, "memory.limit_in_bytes", "");
         put(tree, "memory.memsw.limit_in_bytes", "");
+        put(tree, "memory.kmem.tcp.limit_in_bytes", "");
         put(tree, "memory.oom_control", "oom_kill_disable 1\nunder_oom 0\noom_kill 0\n");
         assert_int_equal(bh_cgroup_v1_set_memory(tree->fd, 1 << 20, &error), -1);
         put(tree, "memory.limit_in_bytes", "");
         put(tree, "memory.memsw.limit_in_bytes", "");
+        put(tree, "memory.kmem.tcp.limit_in_bytes", "");
         put(tree, "memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 0\n");
         assert_int_equal(bh_cgroup_v1_set_memory(tree->fd, 1 << 20, &error), 0);
+}
+
+static void test_v1_sockets_not_limited(void **state)
+{
+        struct tree *tree = *state;
+        struct bh_error error = {0};
+
+        put(tree, "memory.limit_in_bytes", "");
+        put(tree, "memory.memsw.limit_in_bytes", "");
+        put(tree, "memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 0\n");
+        assert_int_equal(bh_cgroup_v1_set_memory(tree->fd, 1 << 20, &error), -1);
+        assert_non_null(strstr(error.message, "memory.kmem.tcp.limit_in_bytes"));
 }
 
 static void test_swaps(void **state)
@@ -237,6 +251,8 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_v2_usage, make_tree, remove_tree),
                 cmocka_unit_test_setup_teardown(test_v1_usage, make_tree, remove_tree),
                 cmocka_unit_test_setup_teardown(test_v1_oom_kill_disabled, make_tree, remove_tree),
+                cmocka_unit_test_setup_teardown(test_v1_sockets_not_limited, make_tree,
+                                                remove_tree),
                 cmocka_unit_test_setup_teardown(test_swaps, make_tree, remove_tree),
         };
 
