@@ -18,13 +18,14 @@ struct bh_audit {
         int directory; /* borrowed */
         int fd;        /* the last file, for appending and reading; -1 before the first entry */
         int64_t file_max;
-        off_t size;       /* of the last file, durable */
-        int64_t sequence; /* of the last entry that is durable */
-        char hash[BH_DIGEST_TEXT_SIZE];
-        /* what this turn added */
+        off_t size;      /* of the last file's whole lines */
+        int64_t written; /* last entry in the file */
+        /* lines for the file: first those that are accepted, then this turn's */
         char *buffer;
-        size_t used, capacity;
-        int64_t next_sequence;
+        size_t accepted, used, capacity;
+        int64_t sequence; /* last accepted entry */
+        char hash[BH_DIGEST_TEXT_SIZE];
+        int64_t next_sequence; /* last entry of all */
         char next_hash[BH_DIGEST_TEXT_SIZE];
 };
 
@@ -69,28 +70,17 @@ static int open_file(struct bh_audit *audit, int64_t first, struct bh_error *err
         return 0;
 }
 
-static void start_turn(struct bh_audit *audit)
-{
-        audit->used = 0;
-        audit->next_sequence = audit->sequence;
-        memcpy(audit->next_hash, audit->hash, sizeof(audit->hash));
-}
-
-/* Cuts an unfinished last line, which was never acknowledged. */
-static int repair(struct bh_audit *audit, off_t end, struct bh_error *error)
+/* Cuts an unfinished last line. */
+static int cut(struct bh_audit *audit, off_t end, int64_t *ret_cut, struct bh_error *error)
 {
         struct stat st;
         if (fstat(audit->fd, &st) < 0)
                 return bh_error_errno(error, errno, "audit log");
         audit->size = end;
-        start_turn(audit);
-        if (st.st_size == end)
-                return 0;
-        if (ftruncate(audit->fd, end) < 0 || fsync(audit->fd) < 0)
+        *ret_cut = st.st_size - end;
+        if (st.st_size > end && (ftruncate(audit->fd, end) < 0 || fsync(audit->fd) < 0))
                 return bh_error_errno(error, errno, "cut the unfinished audit entry");
-        bh_audit_add_take(audit, "broker", "audit.repaired", json_object(),
-                          json_pack("{sI}", "cut_bytes", (json_int_t)(st.st_size - end)));
-        return bh_audit_commit(audit, error);
+        return 0;
 }
 
 /* Opens the file and takes up its chain. *ret_end: after its last whole entry. */
@@ -106,7 +96,8 @@ static int take_up(struct bh_audit *audit, int64_t first, bool trust_first, off_
         return check_file(audit->fd, &audit->sequence, audit->hash, trust_first, ret_end, error);
 }
 
-int bh_audit_open(int directory, int64_t file_max, struct bh_audit **ret, struct bh_error *error)
+int bh_audit_open(int directory, int64_t file_max, struct bh_audit **ret, int64_t *ret_cut,
+                  struct bh_error *error)
 {
         _cleanup_(bh_audit_cleanup) struct bh_audit *audit = bh_alloc(sizeof(*audit));
         _cleanup_free_ int64_t *files = NULL;
@@ -124,11 +115,13 @@ int bh_audit_open(int directory, int64_t file_max, struct bh_audit **ret, struct
         for (size_t i = start; i < count; i++)
                 if (take_up(audit, files[i], i == start && files[i] > 1, &end, error) < 0)
                         return bh_error_prefix(error, "audit log");
-        if (count == 0)
-                start_turn(audit);
-        else if (repair(audit, end, error) < 0)
+        int64_t cut_bytes = 0;
+        if (count > 0 && cut(audit, end, &cut_bytes, error) < 0)
                 return -1;
+        audit->written = audit->sequence;
+        bh_audit_rollback(audit);
         *ret = bh_steal_ptr(&audit);
+        *ret_cut = cut_bytes;
         return 0;
 }
 
@@ -141,6 +134,19 @@ void bh_audit_free(struct bh_audit *audit)
         free(audit);
 }
 
+static void append_line(struct bh_audit *audit, const char *line)
+{
+        size_t length = strlen(line);
+        if (audit->used + length + 1 > audit->capacity) {
+                audit->capacity = (audit->used + length + 1) * 2;
+                audit->buffer = bh_realloc_array(audit->buffer, audit->capacity, 1);
+        }
+        memcpy(audit->buffer + audit->used, line, length);
+        audit->buffer[audit->used + length] = '\n';
+        audit->used += length + 1;
+        audit->next_sequence++;
+}
+
 void bh_audit_add_take(struct bh_audit *audit, const char *actor, const char *action,
                        json_t *subject, json_t *detail)
 {
@@ -151,49 +157,106 @@ void bh_audit_add_take(struct bh_audit *audit, const char *actor, const char *ac
                 bh_audit_entry(audit->next_sequence + 1, bh_realtime_ms(), actor, action,
                                owned_subject, owned_detail, audit->next_hash, hash);
         _cleanup_free_ char *line = bh_json_canonical(entry);
-        size_t length = strlen(line);
-        if (audit->used + length + 1 > audit->capacity) {
-                audit->capacity = (audit->used + length + 1) * 2;
-                audit->buffer = bh_realloc_array(audit->buffer, audit->capacity, 1);
-        }
-        memcpy(audit->buffer + audit->used, line, length);
-        audit->buffer[audit->used + length] = '\n';
-        audit->used += length + 1;
-        audit->next_sequence++;
+        append_line(audit, line);
         memcpy(audit->next_hash, hash, sizeof(hash));
+}
+
+int bh_audit_restore(struct bh_audit *audit, int64_t sequence, const char *line,
+                     struct bh_error *error)
+{
+        _cleanup_json_ json_t *entry = NULL;
+        if (sequence <= audit->sequence)
+                return 0;
+        if (bh_json_parse(line, strlen(line), &entry, error) < 0 ||
+            bh_audit_entry_check(entry, audit->sequence + 1, audit->hash, audit->next_hash, error) <
+                    0)
+                return bh_error_prefix(error, "staged audit entry");
+        append_line(audit, line);
+        bh_audit_accept(audit);
+        return 0;
 }
 
 bool bh_audit_is_dirty(const struct bh_audit *audit)
 {
-        return audit->used > 0;
+        return audit->used > audit->accepted;
 }
 
-int bh_audit_commit(struct bh_audit *audit, struct bh_error *error)
+int bh_audit_each_new(const struct bh_audit *audit, bh_audit_visit visit, void *data,
+                      struct bh_error *error)
 {
-        if (audit->used == 0)
-                return 0;
-        if (audit->fd < 0 || audit->size >= audit->file_max) {
-                if (open_file(audit, audit->sequence + 1, error) < 0)
+        int64_t sequence = audit->sequence;
+        for (size_t at = audit->accepted; at < audit->used;) {
+                const char *start = audit->buffer + at;
+                const char *end = memchr(start, '\n', audit->used - at);
+                _cleanup_free_ char *line = bh_strndup(start, (size_t)(end - start));
+                if (visit(++sequence, line, data, error) < 0)
                         return -1;
-                audit->size = 0;
+                at += (size_t)(end - start) + 1;
         }
-        if (bh_write_full(audit->fd, audit->buffer, audit->used) < 0 || fdatasync(audit->fd) < 0) {
+        return 0;
+}
+
+void bh_audit_accept(struct bh_audit *audit)
+{
+        audit->accepted = audit->used;
+        audit->sequence = audit->next_sequence;
+        memcpy(audit->hash, audit->next_hash, sizeof(audit->hash));
+}
+
+void bh_audit_rollback(struct bh_audit *audit)
+{
+        audit->used = audit->accepted;
+        audit->next_sequence = audit->sequence;
+        memcpy(audit->next_hash, audit->hash, sizeof(audit->hash));
+}
+
+/* The old file is complete and synced before the next one exists. */
+static int rotate(struct bh_audit *audit, struct bh_error *error)
+{
+        if (audit->fd >= 0 && bh_audit_sync(audit, error) < 0)
+                return -1;
+        if (open_file(audit, audit->written + 1, error) < 0)
+                return -1;
+        audit->size = 0;
+        return 0;
+}
+
+int bh_audit_write(struct bh_audit *audit, struct bh_error *error)
+{
+        if (audit->accepted == 0)
+                return 0;
+        if ((audit->fd < 0 || audit->size >= audit->file_max) && rotate(audit, error) < 0)
+                return -1;
+        if (bh_write_full(audit->fd, audit->buffer, audit->accepted) < 0) {
                 int errnum = errno;
-                /* Cutting can fail too; then the next open finds the half line and repairs it. */
+                /* Cutting can fail too; then the next open finds the half line and cuts it. */
                 if (ftruncate(audit->fd, audit->size) < 0)
                         errnum = errno;
                 return bh_error_errno(error, errnum, "write the audit log");
         }
-        audit->size += (off_t)audit->used;
-        audit->sequence = audit->next_sequence;
-        memcpy(audit->hash, audit->next_hash, sizeof(audit->hash));
-        audit->used = 0;
+        audit->size += (off_t)audit->accepted;
+        audit->written = audit->sequence;
+        memmove(audit->buffer, audit->buffer + audit->accepted, audit->used - audit->accepted);
+        audit->used -= audit->accepted;
+        audit->accepted = 0;
         return 0;
 }
 
-int64_t bh_audit_last(const struct bh_audit *audit)
+bool bh_audit_is_written(const struct bh_audit *audit)
 {
-        return audit->next_sequence;
+        return audit->accepted == 0;
+}
+
+int64_t bh_audit_written(const struct bh_audit *audit)
+{
+        return audit->written;
+}
+
+int bh_audit_sync(struct bh_audit *audit, struct bh_error *error)
+{
+        if (audit->fd >= 0 && fdatasync(audit->fd) < 0)
+                return bh_error_errno(error, errno, "sync the audit log");
+        return 0;
 }
 
 static int read_from(int fd, int64_t after, size_t limit, json_t *entries, struct bh_error *error)

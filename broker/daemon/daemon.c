@@ -63,6 +63,13 @@ static void on_retry(evutil_socket_t fd, short what, void *data)
         (void)data;
 }
 
+static void on_sync(evutil_socket_t fd, short what, void *data)
+{
+        (void)fd;
+        (void)what;
+        bh_daemon_sync_audit(data);
+}
+
 static int make_events(struct bh_daemon *daemon, struct bh_error *error)
 {
         const struct timeval minute = {.tv_sec = 60};
@@ -71,7 +78,9 @@ static int make_events(struct bh_daemon *daemon, struct bh_error *error)
                 return bh_error_set(error, BH_ERROR_INTERNAL, "make an event loop");
         daemon->minutely = event_new(daemon->base, -1, EV_PERSIST, on_minute, daemon);
         daemon->retry = event_new(daemon->base, -1, 0, on_retry, daemon);
-        if (!daemon->minutely || !daemon->retry || event_add(daemon->minutely, &minute) < 0)
+        daemon->audit_sync = event_new(daemon->base, -1, 0, on_sync, daemon);
+        if (!daemon->minutely || !daemon->retry || !daemon->audit_sync ||
+            event_add(daemon->minutely, &minute) < 0)
                 return bh_error_set(error, BH_ERROR_INTERNAL, "make a timer");
         if (bh_shims_init(daemon, error) < 0 || bh_api_init(daemon, error) < 0)
                 return -1;
@@ -148,12 +157,32 @@ static int open_paths(struct bh_daemon *daemon, struct bh_error *error)
         return 0;
 }
 
+static int restore_entry(int64_t sequence, const char *line, void *data, struct bh_error *error)
+{
+        return bh_audit_restore(data, sequence, line, error);
+}
+
+/* The log, with what a crash kept from its file. */
+static int open_audit(struct bh_daemon *daemon, struct bh_error *error)
+{
+        int64_t cut_bytes = 0;
+        if (bh_audit_open(daemon->audit_fd, BH_AUDIT_FILE_MAX, &daemon->audit, &cut_bytes, error) <
+                    0 ||
+            bh_store_audit_staged(daemon->store, restore_entry, daemon->audit, error) < 0 ||
+            bh_audit_write(daemon->audit, error) < 0 || bh_audit_sync(daemon->audit, error) < 0)
+                return -1;
+        daemon->audit_synced = bh_audit_written(daemon->audit);
+        if (cut_bytes > 0)
+                bh_audit_add_take(daemon->audit, "broker", "audit.repaired", NULL,
+                                  json_pack("{sI}", "cut_bytes", (json_int_t)cut_bytes));
+        return 0;
+}
+
 static int open_records(struct bh_daemon *daemon, struct bh_error *error)
 {
         _cleanup_free_ char *path = bh_format("%s/bulkhead.db", daemon->paths.state_dir);
         _cleanup_close_ int tokens = -1;
-        if (bh_store_open(path, &daemon->store, error) < 0 ||
-            bh_audit_open(daemon->audit_fd, BH_AUDIT_FILE_MAX, &daemon->audit, error) < 0 ||
+        if (bh_store_open(path, &daemon->store, error) < 0 || open_audit(daemon, error) < 0 ||
             open_beneath_state(daemon, "tokens", &tokens, error) < 0)
                 return -1;
         int made = bh_tokens_bootstrap(daemon->store, tokens, error);
@@ -163,9 +192,9 @@ static int open_records(struct bh_daemon *daemon, struct bh_error *error)
                 bh_audit_add_take(
                         daemon->audit, "broker", "tokens.created", NULL,
                         json_pack("{s[sss]}", "names", "operator", "orchestrator", "auditor"));
-        if (bh_audit_commit(daemon->audit, error) < 0 || bh_store_commit(daemon->store, error) < 0)
-                return -1;
-        daemon->audit_mark = bh_audit_last(daemon->audit);
+        bh_daemon_commit(daemon);
+        if (daemon->store_failed)
+                return bh_error_set(error, BH_ERROR_INTERNAL, "the store cannot be written");
         return bh_tokens_load(&daemon->tokens, daemon->store, error);
 }
 
@@ -200,6 +229,8 @@ static void free_events(struct bh_daemon *daemon)
                 event_free(daemon->minutely);
         if (daemon->retry)
                 event_free(daemon->retry);
+        if (daemon->audit_sync)
+                event_free(daemon->audit_sync);
         if (daemon->drain_timer)
                 event_free(daemon->drain_timer);
         if (daemon->base)
@@ -297,6 +328,7 @@ int bh_daemon_run(struct bh_daemon *daemon, struct bh_error *error)
                 bh_daemon_turn(daemon, true);
         bh_audit_add_take(daemon->audit, "broker", "broker.stopped", NULL, NULL);
         bh_daemon_commit(daemon);
+        bh_daemon_sync_audit(daemon);
         /* With executions under way it is not empty, and stays for the next start. */
         (void)bh_cgroup_uninstall(&daemon->paths, NULL);
         return 0;

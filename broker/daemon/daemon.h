@@ -45,10 +45,12 @@ struct bh_daemon {
         struct bh_turn turn;
         struct bh_driver_host paths;
         struct bh_host host;
-        int64_t probed_us;  /* monotonic */
-        bool probe_again;   /* a control failed since */
-        bool installed;     /* else tried again with each probe */
-        int64_t audit_mark; /* last entry that is settled (commit.c) */
+        int64_t probed_us;        /* monotonic */
+        bool probe_again;         /* a control failed since */
+        bool installed;           /* else tried again with each probe */
+        int64_t audit_synced;     /* last entry that is on the disk */
+        int64_t audit_unstaged;   /* last entry that the store has let go of */
+        struct event *audit_sync; /* NULL once a sync has failed */
         int lock_fd, state_fd, audit_fd, executions_fd, workspaces_fd;
         struct bh_slots slots;
         struct bh_tokens tokens;
@@ -86,6 +88,9 @@ void bh_daemon_drain(struct bh_daemon *daemon);
 
 /* commit.c: makes the turn durable and lets its actions out. */
 void bh_daemon_commit(struct bh_daemon *daemon);
+
+/* commit.c: after it the store may let go of what is in the audit file. */
+void bh_daemon_sync_audit(struct bh_daemon *daemon);
 
 /* A frame to the API, if there is one now. */
 void bh_daemon_send_api(struct bh_daemon *daemon, const json_t *frame, const int *fds,

@@ -137,6 +137,16 @@ int bh_store_workspace_list(struct bh_store *store, const char *tenant, const ch
                             const char *after_name, bh_workspace_visit visit, void *data,
                             struct bh_error *error);
 
+/* ---- audit entries on their way into the log ---- */
+
+int bh_store_audit_stage(struct bh_store *store, int64_t sequence, const char *line,
+                         struct bh_error *error);
+int bh_store_audit_unstage(struct bh_store *store, int64_t upto, struct bh_error *error);
+typedef int (*bh_staged_visit)(int64_t sequence, const char *line, void *data,
+                               struct bh_error *error);
+int bh_store_audit_staged(struct bh_store *store, bh_staged_visit visit, void *data,
+                          struct bh_error *error);
+
 /* ---- tokens ---- */
 
 struct bh_token_row {

@@ -1,4 +1,4 @@
-/* What else is kept by name: idempotency keys, workspaces, tokens. */
+/* What else is kept: idempotency keys, workspaces, tokens, staged audit entries. */
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -135,4 +135,32 @@ int bh_store_token_put(struct bh_store *store, const struct bh_token_row *row,
                                         row->sha256, row->name, bh_role_name(row->role),
                                         row->tenant, row->created_ms, row->expires_ms),
                             error);
+}
+
+int bh_store_audit_stage(struct bh_store *store, int64_t sequence, const char *line,
+                         struct bh_error *error)
+{
+        return bh_sql_write(store, bh_sql_bind(store, BH_SQL_AUDIT_STAGE, "it", sequence, line),
+                            error);
+}
+
+int bh_store_audit_unstage(struct bh_store *store, int64_t upto, struct bh_error *error)
+{
+        return bh_sql_write(store, bh_sql_bind(store, BH_SQL_AUDIT_UNSTAGE, "i", upto), error);
+}
+
+int bh_store_audit_staged(struct bh_store *store, bh_staged_visit visit, void *data,
+                          struct bh_error *error)
+{
+        _cleanup_(bh_sql_reset_cleanup) sqlite3_stmt *statement =
+                bh_sql_bind(store, BH_SQL_AUDIT_STAGED, "");
+        for (;;) {
+                int r = bh_sql_step(store, statement, error);
+                if (r <= 0)
+                        return r;
+                _cleanup_free_ char *line = bh_sql_text(statement, 1);
+                r = visit(sqlite3_column_int64(statement, 0), line ? line : "", data, error);
+                if (r != 0)
+                        return r < 0 ? -1 : 0;
+        }
 }

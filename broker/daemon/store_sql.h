@@ -79,6 +79,9 @@
         X(WORKSPACE_LIST, "SELECT tenant, name, disk_bytes, created_ms FROM workspaces WHERE "     \
                           "(?1 IS NULL OR tenant = ?1) AND (tenant, name) > (?2, ?3) "             \
                           "ORDER BY tenant, name")                                                 \
+        X(AUDIT_STAGE, "INSERT INTO audit_staged (sequence, line) VALUES (?1, ?2)")                \
+        X(AUDIT_UNSTAGE, "DELETE FROM audit_staged WHERE sequence <= ?1")                          \
+        X(AUDIT_STAGED, "SELECT sequence, line FROM audit_staged ORDER BY sequence")               \
         X(TOKEN_LIST, "SELECT sha256, name, role, tenant, created_ms, expires_ms FROM tokens "     \
                       "ORDER BY tenant, name")                                                     \
         X(TOKEN_PUT, "INSERT OR REPLACE INTO tokens (sha256, name, role, tenant, created_ms, "     \

@@ -10,6 +10,7 @@
 
 static char path[64];
 static int directory = -1;
+static int64_t cut_bytes;
 
 static int setup(void **state)
 {
@@ -39,7 +40,7 @@ static struct bh_audit *open_log(int64_t file_max)
 {
         struct bh_audit *audit = NULL;
         struct bh_error error = {0};
-        if (bh_audit_open(directory, file_max, &audit, &error) < 0)
+        if (bh_audit_open(directory, file_max, &audit, &cut_bytes, &error) < 0)
                 fail_msg("%s", error.message);
         return audit;
 }
@@ -49,7 +50,8 @@ static void add(struct bh_audit *audit, int count)
         for (int i = 0; i < count; i++) {
                 bh_audit_add_take(audit, "broker", "test.happened", NULL,
                                   json_pack("{si}", "number", i));
-                assert_int_equal(bh_audit_commit(audit, NULL), 0);
+                bh_audit_accept(audit);
+                assert_int_equal(bh_audit_write(audit, NULL), 0);
         }
 }
 
@@ -84,7 +86,7 @@ static void the_chain_goes_on_over_restarts_and_files(void **state)
         bh_audit_free(audit);
         audit = open_log(600);
         add(audit, 5);
-        assert_int_equal(bh_audit_last(audit), 12);
+        assert_int_equal(bh_audit_written(audit), 12);
         bh_audit_free(audit);
         int64_t *files = NULL;
         size_t count = 0;
@@ -131,7 +133,8 @@ static void tampering_is_seen_and_stops_the_start(void **state)
         write_first_file(changed, size);
         assert_int_equal(verified(), -1);
         struct bh_error error = {0};
-        assert_int_equal(bh_audit_open(directory, BH_AUDIT_FILE_MAX, &audit, &error), -1);
+        assert_int_equal(bh_audit_open(directory, BH_AUDIT_FILE_MAX, &audit, &cut_bytes, &error),
+                         -1);
         assert_non_null(strstr(error.message, "entry 3"));
 
         char *second = strchr(original, '\n') + 1, *third = strchr(second, '\n') + 1;
@@ -144,22 +147,62 @@ static void tampering_is_seen_and_stops_the_start(void **state)
         assert_int_equal(verified(), 5);
 }
 
-static void a_torn_last_line_is_cut_and_recorded(void **state)
+static char *line_of(const char *data, int number)
+{
+        while (--number > 0)
+                data = strchr(data, '\n') + 1;
+        return strndup(data, (size_t)(strchr(data, '\n') - data));
+}
+
+static void a_torn_last_line_is_cut_and_comes_back(void **state)
 {
         (void)state;
         struct bh_audit *audit = open_log(BH_AUDIT_FILE_MAX);
         add(audit, 3);
         bh_audit_free(audit);
+        assert_int_equal(cut_bytes, 0);
         size_t size = 0;
         _cleanup_free_ char *original = first_file(&size);
+        _cleanup_free_ char *second = line_of(original, 2);
+        _cleanup_free_ char *third = line_of(original, 3);
         write_first_file(original, size - 10);
         audit = open_log(BH_AUDIT_FILE_MAX);
-        _cleanup_json_ json_t *entries = NULL;
-        assert_int_equal(bh_audit_read(audit, 2, 10, &entries, NULL), 0);
-        assert_int_equal(json_array_size(entries), 1);
-        json_t *entry = json_array_get(entries, 0);
-        assert_string_equal(json_string_value(json_object_get(entry, "action")), "audit.repaired");
-        assert_int_equal(json_integer_value(json_object_get(entry, "sequence")), 3);
+        assert_int_equal(cut_bytes, strlen(third) + 1 - 10);
+        assert_int_equal(bh_audit_written(audit), 2);
+        /* What was staged: one that is there, one that is not, one that does not follow. */
+        assert_int_equal(bh_audit_restore(audit, 2, second, NULL), 0);
+        assert_int_equal(bh_audit_restore(audit, 3, third, NULL), 0);
+        assert_int_equal(bh_audit_restore(audit, 4, third, NULL), -1);
+        assert_int_equal(bh_audit_write(audit, NULL), 0);
+        bh_audit_free(audit);
+        size_t size_now = 0;
+        _cleanup_free_ char *now = first_file(&size_now);
+        assert_int_equal(size, size_now);
+        assert_memory_equal(original, now, size);
+        assert_int_equal(verified(), 3);
+}
+
+static int count_new(int64_t sequence, const char *line, void *data, struct bh_error *error)
+{
+        (void)error;
+        assert_int_equal(sequence, ++*(int64_t *)data);
+        assert_non_null(strstr(line, "test.happened"));
+        return 0;
+}
+
+static void a_turn_that_is_not_stored_leaves_no_entry(void **state)
+{
+        (void)state;
+        struct bh_audit *audit = open_log(BH_AUDIT_FILE_MAX);
+        add(audit, 2);
+        bh_audit_add_take(audit, "broker", "test.happened", NULL, NULL);
+        bh_audit_add_take(audit, "broker", "test.happened", NULL, NULL);
+        int64_t sequence = 2;
+        assert_int_equal(bh_audit_each_new(audit, count_new, &sequence, NULL), 0);
+        assert_int_equal(sequence, 4);
+        bh_audit_rollback(audit);
+        assert_false(bh_audit_is_dirty(audit));
+        add(audit, 1);
         bh_audit_free(audit);
         assert_int_equal(verified(), 3);
 }
@@ -186,7 +229,8 @@ int main(void)
                 LOG_TEST(the_chain_goes_on_over_restarts_and_files),
                 LOG_TEST(pages_cover_every_entry_once),
                 LOG_TEST(tampering_is_seen_and_stops_the_start),
-                LOG_TEST(a_torn_last_line_is_cut_and_recorded),
+                LOG_TEST(a_torn_last_line_is_cut_and_comes_back),
+                LOG_TEST(a_turn_that_is_not_stored_leaves_no_entry),
                 LOG_TEST(a_crash_right_after_a_new_file_was_made_is_survived),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,9 @@
 /* What is acknowledged is stored, and what cannot be stored is not acknowledged. */
 #include "fixture.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "broker/daemon/store_sql.h"
 
 static int refuse_commit(void *data)
@@ -94,30 +97,77 @@ static void reading_goes_on_while_an_end_cannot_be_stored(void **state)
         refuse = 0;
 }
 
-static void the_audit_log_disowns_what_did_not_happen(void **state)
+static size_t entries(const char *action)
+{
+        _cleanup_json_ json_t *list = fixture_expect(200, "audit.list", quoted("{'limit': 200}"));
+        json_t *entry = NULL;
+        size_t index = 0, count = 0;
+        json_array_foreach (json_object_get(list, "data"), index, entry)
+                count += strcmp(text_at(entry, "action"), action) == 0;
+        return count;
+}
+
+static void the_audit_log_holds_what_happened_and_only_that(void **state)
 {
         (void)state;
+        char id[BH_ID_SIZE];
+        size_t got = 0;
         fixture_agent("a1", "['command.run']");
         let_commits_fail();
         json_decref(fixture_expect(500, "executions.create", fixture_request("a1", NULL)));
         refuse = 0;
-        fixture_agent("a2", "['command.run']");
-        _cleanup_json_ json_t *list = fixture_expect(200, "audit.list", quoted("{'limit': 200}"));
-        json_t *entry = NULL;
-        size_t index = 0;
-        int64_t created = 0, first = 0, last = 0;
-        json_array_foreach (json_object_get(list, "data"), index, entry) {
-                json_t *detail = json_object_get(entry, "detail");
-                if (strcmp(text_at(entry, "action"), "execution.created") == 0)
-                        created = json_integer_value(json_object_get(entry, "sequence"));
-                if (strcmp(text_at(entry, "action"), "turn.rolled_back") == 0) {
-                        first = json_integer_value(json_object_get(detail, "first"));
-                        last = json_integer_value(json_object_get(detail, "last"));
-                }
-        }
-        assert_true(created > 0 && first <= created && created <= last);
+        assert_int_equal(entries("execution.created"), 0);
+        size_t shim = fixture_execute("a1", NULL, id);
+        refuse = 1;
+        fixture_shim_result(shim, "exited");
+        assert_int_equal(entries("execution.ended"), 0);
+        refuse = 0;
+        fixture_sleep_ms(1100);
+        json_decref(fixture_expect_shim_frame("taken", &got));
+        assert_int_equal(entries("execution.created"), 1);
+        assert_int_equal(entries("execution.ended"), 1);
         int64_t count = 0;
         assert_int_equal(bh_audit_verify(fixture.daemon->audit_fd, &count, NULL), 0);
+}
+
+static off_t audit_size(off_t cut)
+{
+        char path[160];
+        struct stat st;
+        snprintf(path, sizeof(path), "%s/state/audit/%020d.jsonl", fixture.directory, 1);
+        assert_int_equal(stat(path, &st), 0);
+        if (cut > 0)
+                assert_int_equal(truncate(path, st.st_size - cut), 0);
+        return st.st_size;
+}
+
+static void entries_that_a_crash_kept_from_the_file_come_back(void **state)
+{
+        (void)state;
+        fixture_agent("a1", "['command.run']");
+        fixture_agent("a2", "['command.run']");
+        fixture_crash();
+        off_t size = audit_size(400); /* the last entry, and half of the one before */
+        fixture_start(NULL, NULL);
+        assert_int_equal(entries("agent.created"), 2);
+        assert_int_equal(entries("audit.repaired"), 1);
+        assert_true(audit_size(0) > size);
+        int64_t count = 0;
+        assert_int_equal(bh_audit_verify(fixture.daemon->audit_fd, &count, NULL), 0);
+}
+
+static void the_store_lets_go_of_entries_once_they_are_synced(void **state)
+{
+        (void)state;
+        sqlite3_stmt *statement = NULL;
+        fixture_agent("a1", "['command.run']");
+        fixture_sleep_ms(600);
+        fixture_agent("a2", "['command.run']");
+        sqlite3_prepare_v2(fixture.daemon->store->database, "SELECT count(*) FROM audit_staged", -1,
+                           &statement, NULL);
+        assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+        assert_int_equal(sqlite3_column_int(statement, 0), 1);
+        sqlite3_finalize(statement);
 }
 
 static void acknowledged_state_is_there_after_a_crash(void **state)
@@ -159,7 +209,9 @@ int main(void)
                 BROKER_TEST(an_end_that_is_not_stored_is_kept_and_stored_later),
                 BROKER_TEST(a_create_that_waits_is_told_that_it_was_not_stored),
                 BROKER_TEST(reading_goes_on_while_an_end_cannot_be_stored),
-                BROKER_TEST(the_audit_log_disowns_what_did_not_happen),
+                BROKER_TEST(the_audit_log_holds_what_happened_and_only_that),
+                BROKER_TEST(entries_that_a_crash_kept_from_the_file_come_back),
+                BROKER_TEST(the_store_lets_go_of_entries_once_they_are_synced),
                 BROKER_TEST(acknowledged_state_is_there_after_a_crash),
                 BROKER_TEST(one_broker_for_one_state_directory),
         };
