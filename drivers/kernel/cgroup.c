@@ -114,17 +114,26 @@ int bh_cgroup_uninstall_in(const struct bh_cgroup_topology *topology, const char
 /* ---- one execution's ---- */
 
 static int make_directory(struct bh_cgroup *cgroup, size_t index,
-                          const struct bh_cgroup_hierarchy *hierarchy, const char *parent,
+                          const struct bh_cgroup_topology *topology, const char *parent,
                           const char *id, struct bh_error *error)
 {
+        const struct bh_cgroup_hierarchy *hierarchy = &topology->hierarchies[index];
         char *path = bh_format("%s/%s/%s", hierarchy->mount, parent, id);
+        int r;
 
         cgroup->directories[index].path = path;
         cgroup->directories[index].fd = -1;
         cgroup->directories[index].tasks = -1;
         cgroup->directories[index].v2 = hierarchy->v2;
         cgroup->count = index + 1;
-        if (mkdir(path, DIRECTORY_MODE) < 0)
+        r = mkdir(path, DIRECTORY_MODE);
+        /* Somebody may have tidied the idle parent away. */
+        if (r < 0 && errno == ENOENT) {
+                if (bh_cgroup_install_in(topology, parent, error) < 0)
+                        return -1;
+                r = mkdir(path, DIRECTORY_MODE);
+        }
+        if (r < 0)
                 return bh_error_errno(error, errno, "make cgroup %s", path);
         cgroup->directories[index].fd = bh_cgroup_open(path);
         if (cgroup->directories[index].fd < 0)
@@ -188,7 +197,7 @@ int bh_cgroup_create_in(const struct bh_cgroup_topology *topology, const char *p
         cgroup->layout = topology->layout;
         memcpy(cgroup->role, topology->role, sizeof(cgroup->role));
         for (size_t i = 0; i < topology->count; i++) {
-                if (make_directory(cgroup, i, &topology->hierarchies[i], parent, id, error) < 0)
+                if (make_directory(cgroup, i, topology, parent, id, error) < 0)
                         return bh_error_control(error, control_of(topology, i));
         }
         if (set_limits(cgroup, limits, error) < 0)

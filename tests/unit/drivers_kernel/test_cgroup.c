@@ -208,6 +208,15 @@ static void check_create_twice(const struct fixture *fixture)
         assert_null(second);
 }
 
+/* Administrators and their tools remove cgroups that nobody is in. */
+static void check_parent_gone(const struct fixture *fixture)
+{
+        struct bh_error error = {0};
+
+        assert_ok(bh_cgroup_uninstall_in(&fixture->topology, fixture->parent, &error), error);
+        check_limits(fixture);
+}
+
 static void check_refused_limit(const struct fixture *fixture)
 {
         struct bh_cgroup *cgroup = NULL;
@@ -361,10 +370,10 @@ static void check_names(const struct fixture *fixture)
 
 typedef void (*check)(const struct fixture *fixture);
 
-static const check checks[] = {
-        check_limits, check_create_twice,  check_refused_limit, check_oom,
-        check_cpu,    check_pids_and_kill, check_destroy,       check_destroy_half_joined,
-        check_list,   check_names};
+static const check checks[] = {check_limits,        check_create_twice, check_parent_gone,
+                               check_refused_limit, check_oom,          check_cpu,
+                               check_pids_and_kill, check_destroy,      check_destroy_half_joined,
+                               check_list,          check_names};
 
 static void run_checks(bool without_v2)
 {
