@@ -16,6 +16,8 @@ int bh_handle_audit_list(struct bh_call *call, struct bh_error *error)
                 return -1;
         int64_t after = page.after[0] ? strtoll(page.after[0], NULL, 10) : 0;
         int r = bh_audit_read(call->daemon->audit, after, page.limit + 1, &entries, error);
+        if (r < 0)
+                error->code = BH_ERROR_SYSTEM; /* a damaged log is no fault of the caller's */
         for (size_t i = 0; r == 0 && i < json_array_size(entries); i++) {
                 json_t *entry = json_array_get(entries, i);
                 char sequence[24];

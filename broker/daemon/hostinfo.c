@@ -34,6 +34,14 @@ const struct bh_seams bh_seams_real = {
         .destroy = destroy,
 };
 
+static bool offers_a_tier(const struct bh_host *host)
+{
+        for (int tier = 0; tier < BH_TIER_COUNT; tier++)
+                if (host->tier[tier].available)
+                        return true;
+        return false;
+}
+
 int bh_daemon_probe(struct bh_daemon *daemon, struct bh_error *error)
 {
         struct bh_host host = {0};
@@ -52,6 +60,9 @@ int bh_daemon_probe(struct bh_daemon *daemon, struct bh_error *error)
         daemon->probe_again = false;
         bh_host_clear(&daemon->host);
         daemon->host = host;
+        /* What was installed may be gone: a cgroup removed, a run directory swept. */
+        if (!offers_a_tier(&host))
+                daemon->installed = false;
         return 0;
 }
 
@@ -78,14 +89,10 @@ int bh_handle_ready(struct bh_call *call, struct bh_error *error)
 {
         struct bh_daemon *daemon = call->daemon;
         json_t *reasons = json_array();
-        bool any = false;
         (void)error;
-        for (int tier = 0; tier < BH_TIER_COUNT; tier++)
-                any = any || daemon->host.tier[tier].available;
-        if (!any && bh_daemon_probe_again(daemon))
-                for (int tier = 0; tier < BH_TIER_COUNT; tier++)
-                        any = any || daemon->host.tier[tier].available;
-        if (!any)
+        if (!offers_a_tier(&daemon->host))
+                bh_daemon_probe_again(daemon);
+        if (!offers_a_tier(&daemon->host))
                 json_array_append_new(reasons, json_string("no tier is available"));
         if (daemon->store_failed)
                 json_array_append_new(reasons, json_string("the store cannot be written"));

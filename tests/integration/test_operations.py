@@ -2,6 +2,8 @@
 host, audit (API §1, §2, §10; field cases F01, F03, F04)."""
 import json
 import os
+import pathlib
+import shutil
 import stat
 import subprocess
 
@@ -172,6 +174,15 @@ def test_the_audit_log_is_a_chain_that_shows_tampering(own_broker):
     assert verify().returncode == 0
 
 
+def test_a_damaged_audit_log_is_no_fault_of_the_caller(own_broker):
+    broker = own_broker()
+    broker.agent()
+    path = sorted((broker.state / "audit").iterdir())[-1]
+    path.write_text("{\n" + path.read_text())
+    answer = broker.get("/v1/audit")
+    assert answer.status_code == 500 and answer.json()["errors"] == []
+
+
 def test_what_is_missing_makes_the_tier_unavailable_and_heals(own_broker):
     """F04: without its seccomp program no boundary is built at all, and putting it back
     heals without a restart."""
@@ -192,6 +203,21 @@ def test_what_is_missing_makes_the_tier_unavailable_and_heals(own_broker):
         path.write_bytes(data)
     wait_until(lambda: broker.submit(["true"], wait=20).json().get("outcome") == "exited",
                what="healed")
+
+
+def test_what_was_swept_away_is_made_again(own_broker):
+    """A removed cgroup or run directory costs a moment, not a restart."""
+    broker = own_broker()
+    agent = broker.agent()
+    assert broker.run(["true"], agent=agent)["exit_code"] == 0
+
+    def runs():
+        return broker.submit(["true"], agent=agent, wait=20).json().get("outcome") == "exited"
+    for path in pathlib.Path("/sys/fs/cgroup").glob(f"**/{broker.cgroup_parent()}"):
+        path.rmdir()
+    wait_until(runs, what="cgroups made again")
+    shutil.rmtree(broker.run_dir)
+    wait_until(runs, what="run directory made again")
 
 
 def test_the_api_process_has_no_privilege(broker):
