@@ -46,12 +46,12 @@ static const char *const upgrades[] = {
         " tenant TEXT NOT NULL, name TEXT NOT NULL, disk_bytes INTEGER NOT NULL,"
         " created_ms INTEGER NOT NULL, PRIMARY KEY (tenant, name)) WITHOUT ROWID;"
 
-        "CREATE TABLE audit_staged (sequence INTEGER PRIMARY KEY, line TEXT NOT NULL);"
-
         "CREATE TABLE tokens ("
         " sha256 TEXT NOT NULL UNIQUE, name TEXT NOT NULL, role TEXT NOT NULL,"
         " tenant TEXT NOT NULL, created_ms INTEGER NOT NULL, expires_ms INTEGER NOT NULL,"
         " PRIMARY KEY (name)) WITHOUT ROWID;",
+
+        "CREATE TABLE audit_staged (sequence INTEGER PRIMARY KEY, line TEXT NOT NULL);",
 };
 
 #define VERSION ((int)(sizeof(upgrades) / sizeof(upgrades[0])))
