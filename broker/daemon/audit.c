@@ -20,6 +20,7 @@ struct bh_audit {
         int64_t file_max;
         off_t size;      /* of the last file's whole lines */
         int64_t written; /* last entry in the file */
+        bool torn;       /* a write failed and may have left half a line */
         /* lines for the file: first those that are accepted, then this turn's */
         char *buffer;
         size_t accepted, used, capacity;
@@ -221,17 +222,35 @@ static int rotate(struct bh_audit *audit, struct bh_error *error)
         return 0;
 }
 
+/* Nobody else may have touched the file; a half line of our own is cut first. */
+static int check_last_file(struct bh_audit *audit, struct bh_error *error)
+{
+        struct stat st;
+        if (audit->torn && ftruncate(audit->fd, audit->size) < 0)
+                return bh_error_errno(error, errno, "cut the unfinished audit entry");
+        audit->torn = false;
+        if (fstat(audit->fd, &st) < 0)
+                return bh_error_errno(error, errno, "audit log");
+        if (st.st_nlink == 0)
+                return bh_error_set(error, BH_ERROR_SYSTEM, "the audit log's file was removed");
+        if (st.st_size != audit->size)
+                return bh_error_set(error, BH_ERROR_SYSTEM,
+                                    "the audit log's file was changed: it has %lld bytes, not %lld",
+                                    (long long)st.st_size, (long long)audit->size);
+        return 0;
+}
+
 int bh_audit_write(struct bh_audit *audit, struct bh_error *error)
 {
         if (audit->accepted == 0)
                 return 0;
+        if (audit->fd >= 0 && check_last_file(audit, error) < 0)
+                return -1;
         if ((audit->fd < 0 || audit->size >= audit->file_max) && rotate(audit, error) < 0)
                 return -1;
         if (bh_write_full(audit->fd, audit->buffer, audit->accepted) < 0) {
                 int errnum = errno;
-                /* Cutting can fail too; then the next open finds the half line and cuts it. */
-                if (ftruncate(audit->fd, audit->size) < 0)
-                        errnum = errno;
+                audit->torn = true;
                 return bh_error_errno(error, errnum, "write the audit log");
         }
         audit->size += (off_t)audit->accepted;

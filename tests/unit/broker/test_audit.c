@@ -222,6 +222,34 @@ static void a_crash_right_after_a_new_file_was_made_is_survived(void **state)
         assert_int_equal(verified(), 5);
 }
 
+static void a_file_that_another_touched_is_not_written_on(void **state)
+{
+        (void)state;
+
+        struct bh_error error = {0};
+        char name[BH_AUDIT_NAME_SIZE];
+        size_t size = 0;
+        struct bh_audit *audit = open_log(1 << 20);
+        add(audit, 3);
+        _cleanup_free_ char *data = first_file(&size);
+        write_first_file(data, size - 10);
+        bh_audit_add_take(audit, "broker", "test.happened", NULL, NULL);
+        bh_audit_accept(audit);
+        assert_int_equal(bh_audit_write(audit, &error), -1);
+        assert_non_null(strstr(error.message, "was changed"));
+        assert_false(bh_audit_is_written(audit));
+        write_first_file(data, size); /* put right again */
+        assert_int_equal(bh_audit_write(audit, NULL), 0);
+        assert_int_equal(verified(), 4);
+        bh_audit_file_name(1, name);
+        assert_int_equal(unlinkat(directory, name, 0), 0);
+        bh_audit_add_take(audit, "broker", "test.happened", NULL, NULL);
+        bh_audit_accept(audit);
+        assert_int_equal(bh_audit_write(audit, &error), -1);
+        assert_non_null(strstr(error.message, "was removed"));
+        bh_audit_free(audit);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -231,6 +259,7 @@ int main(void)
                 LOG_TEST(tampering_is_seen_and_stops_the_start),
                 LOG_TEST(a_torn_last_line_is_cut_and_comes_back),
                 LOG_TEST(a_turn_that_is_not_stored_leaves_no_entry),
+                LOG_TEST(a_file_that_another_touched_is_not_written_on),
                 LOG_TEST(a_crash_right_after_a_new_file_was_made_is_survived),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
