@@ -159,6 +159,11 @@ static int check_whole(const struct bh_config *config, struct bh_error *error)
 {
         if (config->state_dir[0] != '/' || config->run_dir[0] != '/')
                 return bh_error_invalid(error, "", "state and run directory need absolute paths");
+        /* SIGHUP reads both again, and by then the broker has left its first directory. */
+        if (!config->check && ((config->file && config->file[0] != '/') ||
+                               (config->policy && config->policy[0] != '/')))
+                return bh_error_invalid(error, "",
+                                        "--config and --policy need absolute paths, for SIGHUP");
         if (!config->tls_certificate)
                 for (size_t i = 0; i < config->listen_count; i++)
                         if (!bh_address_is_loopback(&config->listen[i]))
