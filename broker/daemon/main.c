@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/core_dumps.h"
 #include "base/log.h"
 #include "broker/daemon/daemon.h"
 
@@ -25,12 +26,13 @@
  * core file. Still needed: standard error, all privileges. */
 static int isolate_early(struct bh_error *error)
 {
-        struct rlimit none = {0, 0};
+        int result = 0;
         if (close_range(3, ~0U, 0) < 0)
                 return bh_error_errno(error, errno, "close inherited descriptors");
         umask(077);
-        if (setrlimit(RLIMIT_CORE, &none) < 0)
-                return bh_error_errno(error, errno, "forbid core files");
+        result = bh_core_dumps_forbid();
+        if (result < 0)
+                return bh_error_errno(error, -result, "forbid core dumps");
         if (prctl(PR_SET_DUMPABLE, 0) < 0)
                 return bh_error_errno(error, errno, "forbid dumps");
         return 0;

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/core_dumps.h"
 #include "base/log.h"
 #include "broker/shim/run.h"
 #include "broker/shim_protocol.h"
@@ -60,12 +60,13 @@ static int handle_signals(struct bh_error *error)
  * processes whose parent dies come to us. */
 static int isolate_early(struct bh_error *error)
 {
-        struct rlimit no_core = {0, 0};
+        int result = bh_core_dumps_forbid();
 
+        if (result < 0)
+                return bh_error_errno(error, -result, "forbid core dumps");
         umask(077);
         if (close_range(BH_SHIM_CHANNEL_FD + 1, ~0U, 0) < 0 || chdir("/") < 0 ||
-            prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || setrlimit(RLIMIT_CORE, &no_core) < 0 ||
-            prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
+            prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
                 return bh_error_errno(error, errno, "isolate the shim");
         return 0;
 }

@@ -4,13 +4,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/seccomp.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <seccomp.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -39,8 +44,10 @@
 #define LOW_WORD(argument) (offsetof(struct seccomp_data, args[argument]) + 4)
 #endif
 
-#define REFUSE  (SECCOMP_RET_ERRNO | EPERM)
-#define UNKNOWN (SECCOMP_RET_ERRNO | ENOSYS)
+#define REFUSE    (SECCOMP_RET_ERRNO | EPERM)
+#define UNKNOWN   (SECCOMP_RET_ERRNO | ENOSYS)
+/* "Done", with nothing done: programs that switch core dumps off must not fail. */
+#define UNCHANGED (SECCOMP_RET_ERRNO | 0)
 
 /* One alternative under which a call is let through; at most three arguments are looked at. */
 struct alternative {
@@ -59,10 +66,15 @@ static const struct alternative alternatives[] = {
         {"socket", 2, {IS(0, AF_UNIX), TYPE(SOCK_STREAM)}},
         {"socket", 2, {IS(0, AF_UNIX), TYPE(SOCK_DGRAM)}},
         {"socket", 2, {IS(0, AF_UNIX), TYPE(SOCK_SEQPACKET)}},
-        {"socket", 2, {IS(0, AF_INET), TYPE(SOCK_STREAM)}},
-        {"socket", 2, {IS(0, AF_INET), TYPE(SOCK_DGRAM)}},
-        {"socket", 2, {IS(0, AF_INET6), TYPE(SOCK_STREAM)}},
-        {"socket", 2, {IS(0, AF_INET6), TYPE(SOCK_DGRAM)}},
+        /* By protocol, since others load modules of the host or are hardly looked after. */
+        {"socket", 3, {IS(0, AF_INET), TYPE(SOCK_STREAM), IS(2, 0)}},
+        {"socket", 3, {IS(0, AF_INET), TYPE(SOCK_STREAM), IS(2, IPPROTO_TCP)}},
+        {"socket", 3, {IS(0, AF_INET), TYPE(SOCK_DGRAM), IS(2, 0)}},
+        {"socket", 3, {IS(0, AF_INET), TYPE(SOCK_DGRAM), IS(2, IPPROTO_UDP)}},
+        {"socket", 3, {IS(0, AF_INET6), TYPE(SOCK_STREAM), IS(2, 0)}},
+        {"socket", 3, {IS(0, AF_INET6), TYPE(SOCK_STREAM), IS(2, IPPROTO_TCP)}},
+        {"socket", 3, {IS(0, AF_INET6), TYPE(SOCK_DGRAM), IS(2, 0)}},
+        {"socket", 3, {IS(0, AF_INET6), TYPE(SOCK_DGRAM), IS(2, IPPROTO_UDP)}},
         {"socket", 2, {IS(0, NETLINK_FAMILY), IS(2, 0)}}, /* getifaddrs(3), getaddrinfo(3) */
         {"socketpair", 1, {IS(0, AF_UNIX)}},
         {"personality", 1, {IS(0, 0)}},
@@ -75,6 +87,9 @@ static const struct alternative alternatives[] = {
         {"mknodat", 1, {MASKED(2, S_IFMT, S_IFREG)}},
         {"mknodat", 1, {MASKED(2, S_IFMT, S_IFIFO)}},
         {"mknodat", 1, {MASKED(2, S_IFMT, S_IFSOCK)}},
+        {"mmap", 1, {MASKED(3, MAP_HUGETLB, 0)}},
+        {"memfd_create", 1, {MASKED(1, MFD_HUGETLB, 0)}},
+        {"shmget", 1, {MASKED(2, SHM_HUGETLB, 0)}},
 };
 
 static void release_filter(scmp_filter_ctx *filter)
@@ -115,6 +130,33 @@ static int add_conditional(scmp_filter_ctx filter, const char *name, int number)
         return result;
 }
 
+/* RLIMIT_CORE may be asked for, and told: see UNCHANGED. Told and asked for at once is refused,
+ * for then there would be something to fill in. */
+static int add_prlimit(scmp_filter_ctx filter, int number)
+{
+        int result = 0;
+
+        for (unsigned resource = 0; resource < RLIM_NLIMITS && result == 0; resource++) {
+                if (resource != RLIMIT_CORE)
+                        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 1,
+                                                  IS(1, resource));
+        }
+        if (result == 0)
+                result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 2, IS(1, RLIMIT_CORE),
+                                          SCMP_CMP(2, SCMP_CMP_EQ, 0));
+        if (result == 0)
+                result = seccomp_rule_add(filter, SCMP_ACT_ERRNO(0), number, 3, IS(1, RLIMIT_CORE),
+                                          SCMP_CMP(2, SCMP_CMP_NE, 0), SCMP_CMP(3, SCMP_CMP_EQ, 0));
+        return result;
+}
+
+/* Those whose exceptions are in the head, below. */
+static bool is_plain(enum bh_seccomp_condition condition)
+{
+        return condition == BH_SECCOMP_ALWAYS || condition == BH_SECCOMP_IOCTL ||
+               condition == BH_SECCOMP_SETSOCKOPT || condition == BH_SECCOMP_SETRLIMIT;
+}
+
 static int add_rules(scmp_filter_ctx filter, struct bh_error *error)
 {
         int clone3 = seccomp_syscall_resolve_name("clone3");
@@ -124,9 +166,10 @@ static int add_rules(scmp_filter_ctx filter, struct bh_error *error)
 
                 if (number < 0)
                         continue;
-                /* The ioctl requests that are refused are in the head, below. */
-                if (entry->condition == BH_SECCOMP_ALWAYS || entry->condition == BH_SECCOMP_IOCTL)
+                if (is_plain(entry->condition))
                         result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 0);
+                else if (entry->condition == BH_SECCOMP_PRLIMIT)
+                        result = add_prlimit(filter, number);
                 else
                         result = add_conditional(filter, entry->name, number);
                 if (result < 0)
@@ -138,28 +181,108 @@ static int add_rules(scmp_filter_ctx filter, struct bh_error *error)
         return 0;
 }
 
-/* What libseccomp cannot say, put before what it made: "newer than N", and "all but these
- * requests" by low half (its SCMP_CMP_NE looks at 64 bits, so that a stray high bit would
- * pass). Whatever is not answered here falls into the body, whose first act is to refuse
- * every other architecture. */
+/* Calls that are let through but for some values of an argument. Compared by low half only:
+ * libseccomp's SCMP_CMP_NE looks at 64 bits, so that a stray high bit would pass. */
+static const struct exception {
+        unsigned number;
+        int condition; /* an argument that must have `value` for this to count, or -1 */
+        unsigned value;
+        unsigned argument;
+        unsigned refused[8]; /* of that argument; up to a 0 */
+        unsigned answer;
+} exceptions[] = {
+        {SYS_ioctl,
+         -1,
+         0,
+         1,
+         {TIOCSTI, TIOCLINUX, SIOCGIFBR, SIOCSIFBR, SIOCBRADDBR, SIOCBRDELBR, SIOCGIFVLAN,
+          SIOCSIFVLAN},
+         REFUSE},
+        {SYS_setsockopt,
+         1,
+         SOL_SOCKET,
+         2,
+         {SO_ATTACH_FILTER, SO_ATTACH_BPF, SO_ATTACH_REUSEPORT_CBPF, SO_ATTACH_REUSEPORT_EBPF},
+         REFUSE},
+        {SYS_setrlimit, -1, 0, 0, {RLIMIT_CORE}, UNCHANGED},
+};
+
+#define EXCEPTIONS      (sizeof(exceptions) / sizeof(exceptions[0]))
+#define REFUSED_MAX     (sizeof(exceptions[0].refused) / sizeof(exceptions[0].refused[0]))
+#define PREFIX_LENGTH   6U
+#define EXCEPTION_FIXED 4U /* is it this call, load, go on, answer */
+
+static unsigned refused_count(const struct exception *exception)
+{
+        unsigned count = 0;
+
+        while (count < REFUSED_MAX && exception->refused[count] != 0)
+                count++;
+        return count;
+}
+
+static unsigned exception_length(const struct exception *exception)
+{
+        return EXCEPTION_FIXED + (exception->condition >= 0 ? 2 : 0) + refused_count(exception);
+}
+
+/* Writes one exception. The accumulator holds the call's number, also after it when the call is
+ * another one; `rest` is how many instructions of the head follow it. */
+static struct sock_filter *write_exception(struct sock_filter *to,
+                                           const struct exception *exception, unsigned rest)
+{
+        unsigned count = refused_count(exception);
+        unsigned char length = (unsigned char)exception_length(exception);
+
+        *to++ = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, exception->number, 0,
+                                             (unsigned char)(length - 1));
+        if (exception->condition >= 0) {
+                *to++ = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+                                                     (unsigned)LOW_WORD(exception->condition));
+                /* To the jump to the body. */
+                *to++ = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, exception->value, 0,
+                                                     (unsigned char)(1 + count));
+        }
+        *to++ = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+                                             (unsigned)LOW_WORD(exception->argument));
+        for (unsigned i = 0; i < count; i++)
+                *to++ = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+                                                     exception->refused[i],
+                                                     (unsigned char)(count - i), 0);
+        *to++ = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JA, 1 + rest, 0, 0);
+        *to++ = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, exception->answer);
+        return to;
+}
+
+/* What libseccomp cannot say, put before what it made: the exceptions, and "newer than N".
+ * Whatever is not answered here falls into the body, whose first act is to refuse every other
+ * architecture. Returns the head's length. */
 static unsigned short write_head(struct sock_filter *head)
 {
-        const struct sock_filter text[] = {
-                BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
-                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, seccomp_arch_native(), 0, 9),
-                BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-                BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 7, 0),
-                BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, BH_SECCOMP_NEWEST, 4, 0),
-                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 5),
-                BPF_STMT(BPF_LD | BPF_W | BPF_ABS, LOW_WORD(1)),
-                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, TIOCSTI, 2, 0),
-                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, TIOCLINUX, 1, 2),
-                BPF_STMT(BPF_RET | BPF_K, UNKNOWN),
-                BPF_STMT(BPF_RET | BPF_K, REFUSE),
-        };
+        unsigned length = PREFIX_LENGTH, done = PREFIX_LENGTH;
 
-        memcpy(head, text, sizeof(text));
-        return sizeof(text) / sizeof(text[0]);
+        for (size_t i = 0; i < EXCEPTIONS; i++)
+                length += exception_length(&exceptions[i]);
+        {
+                const struct sock_filter prefix[PREFIX_LENGTH] = {
+                        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+                        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, seccomp_arch_native(), 0,
+                                 (unsigned char)(length - 2)),
+                        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+                        BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, X32_BIT, (unsigned char)(length - 4),
+                                 0),
+                        BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, BH_SECCOMP_NEWEST, 0, 1),
+                        BPF_STMT(BPF_RET | BPF_K, UNKNOWN),
+                };
+
+                memcpy(head, prefix, sizeof(prefix));
+        }
+        for (size_t i = 0; i < EXCEPTIONS; i++) {
+                done += exception_length(&exceptions[i]);
+                write_exception(head + done - exception_length(&exceptions[i]), &exceptions[i],
+                                length - done);
+        }
+        return (unsigned short)length;
 }
 
 static void set_digest(struct bh_seccomp_program *program)

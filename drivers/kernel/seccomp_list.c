@@ -5,7 +5,8 @@
  *   bpf, perf_event_open, userfaultfd, io_uring_*, keyctl, add_key, request_key, memfd_secret,
  *   fanotify_*, name_to_handle_at, open_by_handle_at, modify_ldt, lookup_dcookie, migrate_pages,
  *   move_pages, vhangup, uselib, ustat, sysfs   kernel surface that such work does not need
- *   sync (flushes the whole host), syslog, acct, quotactl, swapon, reboot, kexec_*, init_module,
+ *   sync, syncfs (flush file systems of the host), io_setup and its kin (share one count with the
+ *   whole host), syslog, acct, quotactl, swapon, reboot, kexec_*, init_module,
  *   sethostname, clock_settime, settimeofday, adjtimex, ioperm, iopl   the host's own matters */
 #include "drivers/kernel/seccomp_list.h"
 
@@ -31,7 +32,6 @@ const struct bh_seccomp_entry bh_seccomp_list[] = {
         {"fsync", BH_SECCOMP_ALWAYS, 0},
         {"fdatasync", BH_SECCOMP_ALWAYS, 0},
         {"sync_file_range", BH_SECCOMP_ALWAYS, 0},
-        {"syncfs", BH_SECCOMP_ALWAYS, 0},
         {"fadvise64", BH_SECCOMP_ALWAYS, 0},
         {"readahead", BH_SECCOMP_ALWAYS, 0},
         {"fallocate", BH_SECCOMP_ALWAYS, 0},
@@ -58,12 +58,6 @@ const struct bh_seccomp_entry bh_seccomp_list[] = {
         {"epoll_pwait2", BH_SECCOMP_ALWAYS, 0},
         {"eventfd", BH_SECCOMP_ALWAYS, 0},
         {"eventfd2", BH_SECCOMP_ALWAYS, 0},
-        {"io_setup", BH_SECCOMP_ALWAYS, 0},
-        {"io_submit", BH_SECCOMP_ALWAYS, 0},
-        {"io_getevents", BH_SECCOMP_ALWAYS, 0},
-        {"io_pgetevents", BH_SECCOMP_ALWAYS, 0},
-        {"io_cancel", BH_SECCOMP_ALWAYS, 0},
-        {"io_destroy", BH_SECCOMP_ALWAYS, 0},
         /* Files and directories, as far as the boundary's own mount table and Landlock let. */
         {"open", BH_SECCOMP_ALWAYS, 0},
         {"openat", BH_SECCOMP_ALWAYS, 0},
@@ -127,11 +121,9 @@ const struct bh_seccomp_entry bh_seccomp_list[] = {
         {"inotify_init1", BH_SECCOMP_ALWAYS, 0},
         {"inotify_add_watch", BH_SECCOMP_ALWAYS, 0},
         {"inotify_rm_watch", BH_SECCOMP_ALWAYS, 0},
-        {"memfd_create", BH_SECCOMP_ALWAYS, 0},
         {"cachestat", BH_SECCOMP_ALWAYS, 451},
         /* Memory. */
         {"brk", BH_SECCOMP_ALWAYS, 0},
-        {"mmap", BH_SECCOMP_ALWAYS, 0},
         {"munmap", BH_SECCOMP_ALWAYS, 0},
         {"mremap", BH_SECCOMP_ALWAYS, 0},
         {"mprotect", BH_SECCOMP_ALWAYS, 0},
@@ -205,8 +197,6 @@ const struct bh_seccomp_entry bh_seccomp_list[] = {
         {"ioprio_get", BH_SECCOMP_ALWAYS, 0},
         {"ioprio_set", BH_SECCOMP_ALWAYS, 0},
         {"getrlimit", BH_SECCOMP_ALWAYS, 0},
-        {"setrlimit", BH_SECCOMP_ALWAYS, 0},
-        {"prlimit64", BH_SECCOMP_ALWAYS, 0},
         {"getrusage", BH_SECCOMP_ALWAYS, 0},
         {"getcpu", BH_SECCOMP_ALWAYS, 0},
         {"times", BH_SECCOMP_ALWAYS, 0},
@@ -276,7 +266,6 @@ const struct bh_seccomp_entry bh_seccomp_list[] = {
         {"getsockname", BH_SECCOMP_ALWAYS, 0},
         {"getpeername", BH_SECCOMP_ALWAYS, 0},
         {"getsockopt", BH_SECCOMP_ALWAYS, 0},
-        {"setsockopt", BH_SECCOMP_ALWAYS, 0},
         {"sendto", BH_SECCOMP_ALWAYS, 0},
         {"recvfrom", BH_SECCOMP_ALWAYS, 0},
         {"sendmsg", BH_SECCOMP_ALWAYS, 0},
@@ -284,7 +273,6 @@ const struct bh_seccomp_entry bh_seccomp_list[] = {
         {"sendmmsg", BH_SECCOMP_ALWAYS, 0},
         {"recvmmsg", BH_SECCOMP_ALWAYS, 0},
         /* System V and POSIX IPC, in an IPC namespace of its own. */
-        {"shmget", BH_SECCOMP_ALWAYS, 0},
         {"shmat", BH_SECCOMP_ALWAYS, 0},
         {"shmdt", BH_SECCOMP_ALWAYS, 0},
         {"shmctl", BH_SECCOMP_ALWAYS, 0},
@@ -310,6 +298,12 @@ const struct bh_seccomp_entry bh_seccomp_list[] = {
         {"mknod", BH_SECCOMP_MKNOD, 0},
         {"mknodat", BH_SECCOMP_MKNODAT, 0},
         {"ioctl", BH_SECCOMP_IOCTL, 0},
+        {"prlimit64", BH_SECCOMP_PRLIMIT, 0},
+        {"setrlimit", BH_SECCOMP_SETRLIMIT, 0},
+        {"setsockopt", BH_SECCOMP_SETSOCKOPT, 0},
+        {"shmget", BH_SECCOMP_SHMGET, 0},
+        {"memfd_create", BH_SECCOMP_MEMFD, 0},
+        {"mmap", BH_SECCOMP_MMAP, 0},
         {NULL, BH_SECCOMP_ALWAYS, 0},
 };
 
@@ -321,7 +315,7 @@ const char *bh_seccomp_condition_text(enum bh_seccomp_condition condition)
         case BH_SECCOMP_CLONE:
                 return "without CLONE_NEW*";
         case BH_SECCOMP_SOCKET:
-                return "unix, inet, inet6 but raw; netlink for NETLINK_ROUTE";
+                return "unix; inet, inet6 for TCP and UDP; netlink for NETLINK_ROUTE";
         case BH_SECCOMP_SOCKETPAIR:
                 return "unix";
         case BH_SECCOMP_PERSONALITY:
@@ -330,7 +324,16 @@ const char *bh_seccomp_condition_text(enum bh_seccomp_condition condition)
         case BH_SECCOMP_MKNODAT:
                 return "regular files, fifos, sockets";
         case BH_SECCOMP_IOCTL:
-                return "but TIOCSTI and TIOCLINUX";
+                return "but TIOCSTI, TIOCLINUX, and requests of bridges and VLANs";
+        case BH_SECCOMP_SETSOCKOPT:
+                return "but filter programs";
+        case BH_SECCOMP_MMAP:
+        case BH_SECCOMP_MEMFD:
+        case BH_SECCOMP_SHMGET:
+                return "without huge pages of the host's pool";
+        case BH_SECCOMP_SETRLIMIT:
+        case BH_SECCOMP_PRLIMIT:
+                return "RLIMIT_CORE is not changed";
         }
         return "always";
 }

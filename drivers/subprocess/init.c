@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/core_dumps.h"
 #include "drivers/kernel/mounts.h"
 #include "drivers/kernel/privileges.h"
 #include "drivers/kernel/root.h"
@@ -93,7 +94,6 @@ static int set_resource_limits(void)
                 __rlimit_resource_t resource;
                 rlim_t soft, hard;
         } limits[] = {
-                {RLIMIT_CORE, 0, 0},
                 {RLIMIT_NOFILE, 1024, 4096},
                 {RLIMIT_MEMLOCK, 8 << 20, 8 << 20},
                 {RLIMIT_STACK, 8 << 20, RLIM_INFINITY},
@@ -138,6 +138,7 @@ static void shed_inheritance(const struct bh_setup *setup)
                         check(sethostname(BH_ROOT_HOSTNAME, strlen(BH_ROOT_HOSTNAME))));
         bh_setup_expect(setup, "namespace.uts", "setdomainname", check(setdomainname("", 0)));
         bh_setup_expect(setup, "namespace.user", "set resource limits", set_resource_limits());
+        bh_setup_expect(setup, "namespace.user", "forbid core dumps", bh_core_dumps_forbid());
         /* The host's session keyring; a kernel without keys has none to leave. */
         if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS)
                 bh_report_failure(setup->channel, "namespace.user", "leave the session keyring",

@@ -44,6 +44,7 @@ extern const struct attempt mount_attempts[];
 extern const struct attempt network_attempts[];
 extern const struct attempt privilege_attempts[];
 extern const struct attempt process_attempts[];
+extern const struct attempt shared_attempts[];
 
 /* ---- for the attempts ---- */
 

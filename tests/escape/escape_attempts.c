@@ -21,8 +21,8 @@
 int inherited_descriptors;
 
 static const struct attempt *const tables[] = {
-        file_attempts,      mount_attempts,  process_attempts,
-        privilege_attempts, kernel_attempts, network_attempts,
+        file_attempts,   mount_attempts,   process_attempts, privilege_attempts,
+        kernel_attempts, network_attempts, shared_attempts,
 };
 
 /* Named program as it was started with: exit status tells the effective uid to an attempt

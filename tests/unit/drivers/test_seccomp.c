@@ -5,6 +5,8 @@
 #include <linux/audit.h>
 #include <linux/netlink.h>
 #include <linux/seccomp.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <setjmp.h>
@@ -15,6 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -204,6 +209,9 @@ static void test_plain_calls(void **state)
                                        SYS_settimeofday,
                                        SYS_adjtimex,
                                        SYS_sync,
+                                       SYS_syncfs,
+                                       SYS_io_setup,
+                                       SYS_io_submit,
                                        SYS_move_pages,
                                        SYS_migrate_pages,
                                        SYS_vhangup,
@@ -267,6 +275,15 @@ static void test_sockets(void **state)
                 {AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, ALLOWED},
                 {AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, ALLOWED},
                 {AF_INET, SOCK_STREAM, 6, ALLOWED},
+                {AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0, ALLOWED},
+                {AF_INET6, SOCK_STREAM, 6, ALLOWED},
+                {AF_INET, SOCK_DGRAM, 0, ALLOWED},
+                {AF_INET, SOCK_STREAM, 132, REFUSED},  /* SCTP */
+                {AF_INET6, SOCK_STREAM, 256, REFUSED}, /* SMC */
+                {AF_INET, SOCK_STREAM, 262, REFUSED},  /* MPTCP */
+                {AF_INET, SOCK_DGRAM, 136, REFUSED},   /* UDP-Lite */
+                {AF_INET, SOCK_DGRAM, 115, REFUSED},   /* L2TP */
+                {AF_INET, SOCK_DGRAM, 1, REFUSED},     /* ICMP */
                 {AF_INET6, SOCK_DGRAM, 17, ALLOWED},
                 {AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE, ALLOWED},
                 {AF_INET, SOCK_RAW, 1, REFUSED},
@@ -302,9 +319,59 @@ static void test_ioctl_requests(void **state)
         assert_int_equal(ask(SYS_ioctl, 0, FIONREAD, 0), ALLOWED);
         assert_int_equal(ask(SYS_ioctl, 0, TIOCSTI, 0), REFUSED);
         assert_int_equal(ask(SYS_ioctl, 0, TIOCLINUX, 0), REFUSED);
+        assert_int_equal(ask(SYS_ioctl, 0, SIOCGIFCONF, 0), ALLOWED);
+        assert_int_equal(ask(SYS_ioctl, 0, SIOCBRADDBR, 0), REFUSED);
+        assert_int_equal(ask(SYS_ioctl, 0, SIOCSIFVLAN, 0), REFUSED);
         /* The high half is where comparisons of 64 bits are fooled. */
         assert_int_equal(ask(SYS_ioctl, 0, JUNK | TIOCSTI, 0), REFUSED);
         assert_int_equal(ask(SYS_ioctl, 0, JUNK | TIOCLINUX, 0), REFUSED);
+}
+
+static void test_socket_options(void **state)
+{
+        (void)state;
+        assert_int_equal(ask(SYS_setsockopt, 3, SOL_SOCKET, SO_REUSEADDR), ALLOWED);
+        assert_int_equal(ask(SYS_setsockopt, 3, IPPROTO_IPV6, 26 /* IPV6_V6ONLY */), ALLOWED);
+        assert_int_equal(ask(SYS_setsockopt, 3, SOL_SOCKET, SO_ATTACH_FILTER), REFUSED);
+        assert_int_equal(ask(SYS_setsockopt, 3, SOL_SOCKET, SO_ATTACH_BPF), REFUSED);
+        assert_int_equal(ask(SYS_setsockopt, 3, SOL_SOCKET, SO_ATTACH_REUSEPORT_EBPF), REFUSED);
+        assert_int_equal(ask(SYS_setsockopt, 3, JUNK | SOL_SOCKET, JUNK | SO_ATTACH_FILTER),
+                         REFUSED);
+}
+
+static void test_huge_pages(void **state)
+{
+        struct seccomp_data data = {.nr = SYS_mmap, .arch = seccomp_arch_native()};
+
+        (void)state;
+        data.args[3] = MAP_PRIVATE | MAP_ANONYMOUS;
+        assert_int_equal(run_filter(&data), ALLOWED);
+        data.args[3] = JUNK | MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB;
+        assert_int_equal(run_filter(&data), REFUSED);
+        assert_int_equal(ask(SYS_memfd_create, 0, MFD_CLOEXEC | MFD_ALLOW_SEALING, 0), ALLOWED);
+        assert_int_equal(ask(SYS_memfd_create, 0, MFD_HUGETLB, 0), REFUSED);
+        assert_int_equal(ask(SYS_shmget, 0, 4096, IPC_CREAT | 0600), ALLOWED);
+        assert_int_equal(ask(SYS_shmget, 0, 4096, IPC_CREAT | SHM_HUGETLB), REFUSED);
+}
+
+/* Where core dumps are piped to a program of the host, 1 is what keeps it from being started. */
+static void test_core_limit_stays(void **state)
+{
+        struct seccomp_data data = {.nr = SYS_prlimit64, .arch = seccomp_arch_native()};
+        const uint32_t unchanged = SECCOMP_RET_ERRNO;
+
+        (void)state;
+        assert_int_equal(ask(SYS_setrlimit, RLIMIT_CORE, 1, 0), unchanged);
+        assert_int_equal(ask(SYS_setrlimit, JUNK | RLIMIT_CORE, 1, 0), unchanged);
+        assert_int_equal(ask(SYS_setrlimit, RLIMIT_NOFILE, 1, 0), ALLOWED);
+        assert_int_equal(ask(SYS_getrlimit, RLIMIT_CORE, 1, 0), ALLOWED);
+        assert_int_equal(ask(SYS_prlimit64, 0, RLIMIT_CORE, 0), ALLOWED);
+        assert_int_equal(ask(SYS_prlimit64, 0, RLIMIT_CORE, 0x100000000), unchanged);
+        assert_int_equal(ask(SYS_prlimit64, 0, JUNK | RLIMIT_CORE, 1), unchanged);
+        assert_int_equal(ask(SYS_prlimit64, 0, RLIMIT_NOFILE, 1), ALLOWED);
+        data.args[1] = RLIMIT_CORE;
+        data.args[2] = data.args[3] = 1;
+        assert_int_equal(run_filter(&data), REFUSED);
 }
 
 static void test_personality_and_nodes(void **state)
@@ -371,6 +438,9 @@ int main(void)
                 cmocka_unit_test(test_clone_makes_no_namespace),
                 cmocka_unit_test(test_sockets),
                 cmocka_unit_test(test_ioctl_requests),
+                cmocka_unit_test(test_socket_options),
+                cmocka_unit_test(test_huge_pages),
+                cmocka_unit_test(test_core_limit_stays),
                 cmocka_unit_test(test_personality_and_nodes),
                 cmocka_unit_test(test_file_keeps_the_program),
         };
