@@ -1,10 +1,12 @@
 /* Flags and the decisions that need both flags and file. */
 #include "broker/daemon/config.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 
@@ -41,6 +43,7 @@ void bh_config_free(struct bh_config *config)
         for (size_t i = 0; i < config->listen_count; i++)
                 bh_address_clear(&config->listen[i]);
         free(config->listen);
+        free(config->from);
         free(config->file);
         free(config->state_dir);
         free(config->run_dir);
@@ -127,12 +130,20 @@ static int read_file(const char *path, struct bh_config *config, struct bh_error
         return 0;
 }
 
-static void replace(char **slot, const char *value)
+/* A path of the command line. */
+static char *absolute(const struct bh_config *config, const char *path)
 {
-        if (!value)
+        if (path[0] == '/' || path[0] == 0)
+                return bh_strdup(path);
+        return bh_format("%s/%s", config->from, path);
+}
+
+static void replace(const struct bh_config *config, char **slot, const char *path)
+{
+        if (!path)
                 return;
         free(*slot);
-        *slot = bh_strdup(value);
+        *slot = absolute(config, path);
 }
 
 static int apply_listen(const struct flags *flags, struct bh_config *config, struct bh_error *error)
@@ -155,28 +166,39 @@ static int apply_listen(const struct flags *flags, struct bh_config *config, str
         return 0;
 }
 
-static int check_whole(const struct bh_config *config, struct bh_error *error)
+static int refuse_address(const struct bh_config *config, size_t index, bool of_file,
+                          struct bh_error *error)
 {
-        if (config->state_dir[0] != '/' || config->run_dir[0] != '/')
-                return bh_error_invalid(error, "", "state and run directory need absolute paths");
-        /* SIGHUP reads both again, and by then the broker has left its first directory. */
-        if (!config->check && ((config->file && config->file[0] != '/') ||
-                               (config->policy && config->policy[0] != '/')))
-                return bh_error_invalid(error, "",
-                                        "--config and --policy need absolute paths, for SIGHUP");
+        bh_error_invalid(error, "",
+                         "%s is not a loopback address, which needs TLS in the config: tokens "
+                         "would cross the network in clear text",
+                         config->listen[index].text);
+        return of_file ? bh_error_prefix(error, "config %s: /listen/%zu", config->file, index) : -1;
+}
+
+static int check_whole(const struct bh_config *config, bool listen_of_file, struct bh_error *error)
+{
+        bool of_file = listen_of_file && config->file;
+        if (config->state_dir[0] == 0 || config->run_dir[0] == 0)
+                return bh_error_invalid(error, "", "state and run directory need names");
         if (!config->tls_certificate)
                 for (size_t i = 0; i < config->listen_count; i++)
                         if (!bh_address_is_loopback(&config->listen[i]))
-                                return bh_error_invalid(
-                                        error, "",
-                                        "%s is not a loopback address, which needs TLS in the "
-                                        "config: tokens would cross the network in clear text",
-                                        config->listen[i].text);
+                                return refuse_address(config, i, of_file, error);
         return 0;
 }
 
 int bh_config_read(int argc, char *const argv[], struct bh_config **ret,
                    enum bh_config_result *ret_result, struct bh_error *error)
+{
+        _cleanup_free_ char *from = getcwd(NULL, 0);
+        if (!from)
+                return bh_error_errno(error, errno, "find the working directory");
+        return bh_config_read_from(from, argc, argv, ret, ret_result, error);
+}
+
+int bh_config_read_from(const char *from, int argc, char *const argv[], struct bh_config **ret,
+                        enum bh_config_result *ret_result, struct bh_error *error)
 {
         _cleanup_(bh_config_cleanup) struct bh_config *config = bh_alloc(sizeof(*config));
         _cleanup_(flags_clear) struct flags flags = {0};
@@ -186,6 +208,7 @@ int bh_config_read(int argc, char *const argv[], struct bh_config **ret,
                 *ret_result = flags.help ? BH_CONFIG_HELP : BH_CONFIG_VERSION;
                 return 0;
         }
+        config->from = bh_strdup(from);
         config->state_dir = bh_strdup(BH_DEFAULT_STATE_DIR);
         config->run_dir = bh_strdup(BH_DEFAULT_RUN_DIR);
         config->concurrent = 1000;
@@ -195,12 +218,14 @@ int bh_config_read(int argc, char *const argv[], struct bh_config **ret,
         config->retain_count = 50000;
         config->uid_base = (uid_t)BH_DEFAULT_UID_BASE;
         config->check = flags.check;
-        if (flags.config && read_file(flags.config, config, error) < 0)
+        _cleanup_free_ char *file = flags.config ? absolute(config, flags.config) : NULL;
+        if (file && read_file(file, config, error) < 0)
                 return -1;
-        replace(&config->state_dir, flags.state_dir);
-        replace(&config->run_dir, flags.run_dir);
-        replace(&config->policy, flags.policy);
-        if (apply_listen(&flags, config, error) < 0 || check_whole(config, error) < 0)
+        replace(config, &config->state_dir, flags.state_dir);
+        replace(config, &config->run_dir, flags.run_dir);
+        replace(config, &config->policy, flags.policy);
+        if (apply_listen(&flags, config, error) < 0 ||
+            check_whole(config, flags.listen_count == 0, error) < 0)
                 return -1;
         *ret_result = BH_CONFIG_RUN;
         *ret = bh_steal_ptr(&config);

@@ -28,6 +28,7 @@ struct bh_address {
 };
 
 struct bh_config {
+        char *from; /* the directory that relative paths of flags begin at */
         char *file; /* NULL: none */
         char *state_dir, *run_dir;
         struct bh_address *listen;
@@ -47,6 +48,10 @@ enum bh_config_result { BH_CONFIG_RUN, BH_CONFIG_HELP, BH_CONFIG_VERSION };
 /* Reads flags and the file that they name. An error's message is the one line to print. */
 int bh_config_read(int argc, char *const argv[], struct bh_config **ret,
                    enum bh_config_result *ret_result, struct bh_error *error);
+
+/* The same, after the working directory was left: from is an earlier result's. */
+int bh_config_read_from(const char *from, int argc, char *const argv[], struct bh_config **ret,
+                        enum bh_config_result *ret_result, struct bh_error *error);
 
 /* The document of a config file over *config. Flags are applied after it. */
 int bh_config_decode(const struct bh_json_at *at, struct bh_config *config, struct bh_error *error);

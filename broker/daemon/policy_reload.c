@@ -45,7 +45,8 @@ void bh_daemon_reload(struct bh_daemon *daemon)
         _cleanup_(bh_config_cleanup) struct bh_config *config = NULL;
         struct bh_policy *policy = NULL;
         enum bh_config_result result = BH_CONFIG_RUN;
-        if (bh_config_read(daemon->argc, daemon->argv, &config, &result, &error) < 0 ||
+        if (bh_config_read_from(daemon->config->from, daemon->argc, daemon->argv, &config, &result,
+                                &error) < 0 ||
             bh_policy_load(config->policy, &policy, &error) < 0) {
                 refuse(daemon, &error);
                 return;

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import stat
 import subprocess
 
@@ -40,6 +41,7 @@ def test_wrong_usage_is_exit_2_and_one_line(tmp_path, arguments):
     ("policy", '{"limits": {"wall_ms": {"default": 5, "max": 2}}}', "/limits/wall_ms"),
     ("config", '{"listen": "127.0.0.1:0"}', "/listen"),
     ("config", '{"lisen": []}', "/lisen"),
+    ("config", '{"listen": ["127.0.0.1:0", "192.0.2.1:80"]}', "/listen/1"),
 ])
 def test_check_names_file_pointer_and_reason(tmp_path, kind, document, pointer):
     path = tmp_path / f"{kind}.json"
@@ -144,6 +146,28 @@ def test_the_unix_socket_answers_too(broker):
         ["curl", "-s", "--unix-socket", str(broker.socket), "http://localhost/healthz"],
         capture_output=True, text=True, timeout=10, check=True)
     assert json.loads(answer.stdout)["status"] == "ok"
+
+
+def test_relative_paths_begin_where_it_was_started(tmp_path):
+    """Also on SIGHUP, when the broker has long left that directory."""
+    policy = json.loads((ROOT / "deploy" / "policy.json").read_text())
+    (tmp_path / "policy.json").write_text(json.dumps(policy))
+    (tmp_path / "config.json").write_text('{"listen": ["127.0.0.1:0"]}')
+    log = tmp_path / "log"
+    with log.open("w") as output, subprocess.Popen(
+            [str(BIN / "bulkheadd"), "--config", "config.json", "--policy", "policy.json",
+             "--state-dir", "state", "--run-dir", "run"], cwd=tmp_path, stderr=output) as process:
+        try:
+            wait_until(lambda: '"ready"' in log.read_text(), 30, "ready")
+            assert (tmp_path / "state" / "tokens" / "operator").exists()
+            policy["limits"]["pids"] = {"default": 7, "max": 9}
+            (tmp_path / "policy.json").write_text(json.dumps(policy))
+            process.send_signal(signal.SIGHUP)
+            wait_until(lambda: "policy.reloaded" in "".join(
+                path.read_text() for path in (tmp_path / "state" / "audit").iterdir()),
+                what="policy reloaded")
+        finally:
+            process.terminate()
 
 
 def test_the_audit_log_is_a_chain_that_shows_tampering(own_broker):

@@ -97,8 +97,7 @@ static void wrong_usage_is_told(void **state)
                 {(char[]){"--listen"}, (char[]){"0.0.0.0:80"}},
                 {(char[]){"--listen"}, (char[]){"[::]:80"}},
                 {(char[]){"--listen"}, (char[]){"unix:relative"}},
-                {(char[]){"--state-dir"}, (char[]){"relative"}},
-                {(char[]){"--policy"}, (char[]){"relative"}},
+                {(char[]){"--state-dir"}, (char[]){""}},
         };
         for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
                 struct bh_config *config = NULL;
