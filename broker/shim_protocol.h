@@ -6,8 +6,11 @@
  *    "cgroup_parent", "uid_base"}, "instance": {"workload_uid", "init_uid"},
  *    "files": [{"path", "mode", "offset", "length"}], "stdin": {"offset", "length"}|null,
  *    "payload": bool, "workspace_image": bool}
- *      descriptors: the execution's directory, then the payload memfd and the workspace's image
- *      where said. Once, first.
+ *      descriptors: the payload memfd and the workspace's image where said. Once, first. The shim
+ *      builds the boundary; meanwhile the broker writes the execution to disk.
+ *   {"type": "go"}                        the execution is on disk: the workload may start
+ *      descriptor: the execution's directory. Once. A shim whose broker goes away before it gives
+ *      up: it removes the boundary and leaves no result.
  *   {"type": "watch", "on": bool}         report output growth (below) or stop
  *   {"type": "kill", "outcome": "killed"|"retiered", "detail": "…"}
  *   {"type": "adopt"}                     first frame on control.sock after a broker restart

@@ -172,7 +172,7 @@ static void on_turn_end(void *data, bool committed)
                 bh_live_free(live);
         } else if (live && live->shim && !live->shim->started && committed) {
                 struct bh_error error = {0};
-                if (bh_shim_start(live, &error) < 0) {
+                if (bh_shim_go(live, &error) < 0) {
                         bh_log_error("execution.start_failed", order->id, &error);
                         bh_live_end(live, "boundary_failed", error.message);
                 }
@@ -192,19 +192,18 @@ static void settle_later(struct bh_live *live)
         bh_turn_after(&live->daemon->turn, BH_TURN_ORDER, on_turn_end, order);
 }
 
-/* Slot, directory, shim. The order itself waits for the turn's end. */
+/* Slot, shim, directory. The boundary is built while the turn is stored; what waits for the
+ * turn's end is the word that lets the workload run. */
 static int take_place(struct bh_live *live, struct bh_error *error)
 {
         struct bh_daemon *daemon = live->daemon;
         live->record->slot = bh_slots_take(&daemon->slots);
         if (live->record->slot < 0)
                 return bh_error_set(error, BH_ERROR_UNAVAILABLE, "all host uids are taken");
+        if (bh_shim_assign(live, error) < 0 || bh_shim_start(live, error) < 0)
+                return -1;
         if (mkdirat(daemon->executions_fd, live->record->id, 0700) < 0)
                 return bh_error_errno(error, errno, "make the execution's directory");
-        if (bh_shim_assign(live, error) < 0) {
-                unlinkat(daemon->executions_fd, live->record->id, AT_REMOVEDIR);
-                return -1;
-        }
         bh_live_set_state(live, BH_EXECUTION_PROVISIONING, bh_realtime_ms());
         bh_live_changed(live);
         settle_later(live);

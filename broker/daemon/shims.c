@@ -311,14 +311,9 @@ static json_t *start_frame(const struct bh_live *live, bool has_image)
 int bh_shim_start(struct bh_live *live, struct bh_error *error)
 {
         struct bh_daemon *daemon = live->daemon;
-        _cleanup_close_ int directory = bh_open_beneath(daemon->executions_fd, live->record->id,
-                                                        O_RDONLY | O_DIRECTORY, 0, error);
         _cleanup_close_ int image = -1;
-        int fds[3];
+        int fds[2];
         size_t count = 0;
-        if (directory < 0)
-                return -1;
-        fds[count++] = directory;
         if (live->payload_fd >= 0)
                 fds[count++] = live->payload_fd;
         if (live->record->workspace) {
@@ -331,15 +326,27 @@ int bh_shim_start(struct bh_live *live, struct bh_error *error)
         }
         _cleanup_json_ json_t *frame = start_frame(live, image >= 0);
         bh_link_send(live->shim->link, frame, fds, count);
+        bh_request_free(live->request);
+        live->request = NULL;
+        live->payload_fd = bh_close(live->payload_fd);
+        return 0;
+}
+
+int bh_shim_go(struct bh_live *live, struct bh_error *error)
+{
+        struct bh_daemon *daemon = live->daemon;
+        _cleanup_close_ int directory = bh_open_beneath(daemon->executions_fd, live->record->id,
+                                                        O_RDONLY | O_DIRECTORY, 0, error);
+        _cleanup_json_ json_t *frame = json_pack("{ss}", "type", "go");
+        if (directory < 0)
+                return -1;
+        if (live->kill_outcome) /* first, so that the workload does not run at all */
+                bh_shim_kill(live->shim, live->kill_outcome, live->kill_detail);
+        bh_link_send(live->shim->link, frame, &directory, 1);
         live->shim->started = true;
         daemon->shims.failures = 0;
         if (!LIST_EMPTY(&live->watchers))
                 bh_shim_watch(live->shim, true);
-        if (live->kill_outcome)
-                bh_shim_kill(live->shim, live->kill_outcome, live->kill_detail);
-        bh_request_free(live->request);
-        live->request = NULL;
-        live->payload_fd = bh_close(live->payload_fd);
         return 0;
 }
 

@@ -19,7 +19,7 @@ struct bh_shim {
         struct bh_link *link;
         struct bh_live *live;   /* NULL: spare */
         struct event *adoption; /* deadline of the answer to `adopt` */
-        bool started;           /* the order is out */
+        bool started;           /* it was told to go */
         bool adopted;           /* answered `adopt` */
 };
 
@@ -37,9 +37,12 @@ void bh_shims_clear(struct bh_daemon *daemon);
 /* Makes one spare soon, and more after it until there are enough. */
 void bh_shims_refill(struct bh_daemon *daemon);
 
-/* Gives live a shim: a spare, or a new one. The order goes out with bh_shim_start. */
+/* Gives live a shim: a spare, or a new one. */
 int bh_shim_assign(struct bh_live *live, struct bh_error *error);
+/* Lets it build the boundary, while the execution is written to disk. */
 int bh_shim_start(struct bh_live *live, struct bh_error *error);
+/* Lets the workload run, once it is written. */
+int bh_shim_go(struct bh_live *live, struct bh_error *error);
 /* Takes channel: the control socket of a shim that outlived its broker. */
 void bh_shim_adopt_take(struct bh_live *live, int channel);
 

@@ -10,27 +10,31 @@
 
 #define PUMP_ROUNDS 4 /* buffers read from one stream before the next one's turn */
 
-int bh_capture_open(struct bh_capture *capture, int directory, const char *name, int64_t limit,
-                    int *ret_writer, struct bh_error *error)
+int bh_capture_open(struct bh_capture *capture, int64_t limit, int *ret_writer,
+                    struct bh_error *error)
 {
-        _cleanup_close_ int file = -1, reader = -1, writer = -1;
+        _cleanup_close_ int reader = -1, writer = -1;
         int pipe_fds[2];
 
-        file = bh_open_beneath(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600,
-                               error);
-        if (file < 0)
-                return -1;
         if (pipe2(pipe_fds, O_CLOEXEC) < 0)
-                return bh_error_errno(error, errno, "make the pipe of %s", name);
+                return bh_error_errno(error, errno, "make a pipe");
         reader = pipe_fds[0];
         writer = pipe_fds[1];
         /* Only our end may be non-blocking: the workload's is an ordinary pipe. */
         if (fcntl(reader, F_SETFL, O_NONBLOCK) < 0)
-                return bh_error_errno(error, errno, "set up the pipe of %s", name);
-        *capture = (struct bh_capture){
-                .pipe_fd = bh_steal_fd(&reader), .file_fd = bh_steal_fd(&file), .limit = limit};
+                return bh_error_errno(error, errno, "set up a pipe");
+        *capture =
+                (struct bh_capture){.pipe_fd = bh_steal_fd(&reader), .file_fd = -1, .limit = limit};
         *ret_writer = bh_steal_fd(&writer);
         return 0;
+}
+
+int bh_capture_keep(struct bh_capture *capture, int directory, const char *name,
+                    struct bh_error *error)
+{
+        capture->file_fd = bh_open_beneath(directory, name,
+                                           O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600, error);
+        return capture->file_fd < 0 ? -1 : 0;
 }
 
 /* Keeps the head of data as far as the limit and the disk allow. A short write is followed by

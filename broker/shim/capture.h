@@ -28,9 +28,13 @@ struct bh_capture {
 
 #define BH_CAPTURE_NONE ((struct bh_capture){.pipe_fd = -1, .file_fd = -1})
 
-/* Makes directory/name (new, 0600) and the pipe. *ret_writer is the workload's end. */
-int bh_capture_open(struct bh_capture *capture, int directory, const char *name, int64_t limit,
-                    int *ret_writer, struct bh_error *error);
+/* Makes the pipe. *ret_writer is the workload's end. */
+int bh_capture_open(struct bh_capture *capture, int64_t limit, int *ret_writer,
+                    struct bh_error *error);
+
+/* Makes directory/name (new, 0600). Before anything is pumped. */
+int bh_capture_keep(struct bh_capture *capture, int directory, const char *name,
+                    struct bh_error *error);
 
 /* What to poll now; fd -1 at the end and while it is paced. */
 struct pollfd bh_capture_pollfd(const struct bh_capture *capture, int64_t now_us);

@@ -2,6 +2,9 @@
 #include "broker/shim/command.h"
 
 #include <string.h>
+#include <sys/stat.h>
+
+#include "base/fd.h"
 
 static int decode_watch(const struct bh_json_at *root, struct bh_command *ret,
                         struct bh_error *error)
@@ -43,7 +46,7 @@ static int decode_plain(const struct bh_json_at *root, struct bh_error *error)
 
 static int decode(const struct bh_json_at *root, struct bh_command *ret, struct bh_error *error)
 {
-        static const char *const types[] = {"watch", "kill", "adopt", "taken", NULL};
+        static const char *const types[] = {"watch", "kill", "adopt", "taken", "go", NULL};
         struct bh_json_at at;
         int type;
 
@@ -58,18 +61,31 @@ static int decode(const struct bh_json_at *root, struct bh_command *ret, struct 
         return decode_plain(root, error);
 }
 
-int bh_command_decode(const struct bh_frame *frame, struct bh_command *ret, struct bh_error *error)
+static bool is_directory(int fd)
+{
+        struct stat status;
+
+        return fstat(fd, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+int bh_command_decode(struct bh_frame *frame, struct bh_command *ret, struct bh_error *error)
 {
         struct bh_json_at root = BH_JSON_ROOT(frame->message);
         struct bh_error problem = {.code = BH_ERROR_NONE};
-        struct bh_command command = {.type = BH_COMMAND_WATCH};
+        struct bh_command command = {.type = BH_COMMAND_WATCH, .directory_fd = -1};
 
-        if (frame->fd_count > 0)
-                return bh_error_set(error, BH_ERROR_PROTOCOL,
-                                    "a frame brought descriptors that it may not have");
         if (decode(&root, &command, &problem) < 0)
                 return bh_error_set(error, BH_ERROR_PROTOCOL, "frame: %s: %s", problem.subject,
                                     problem.message);
+        if (frame->fd_count != (command.type == BH_COMMAND_GO))
+                return bh_error_set(error, BH_ERROR_PROTOCOL,
+                                    "a frame brought other descriptors than it has to");
+        if (command.type == BH_COMMAND_GO) {
+                if (!is_directory(frame->fds[0]))
+                        return bh_error_set(error, BH_ERROR_PROTOCOL,
+                                            "go brought a descriptor that is no directory");
+                command.directory_fd = bh_steal_fd(&frame->fds[0]);
+        }
         *ret = command;
         return 0;
 }

@@ -12,7 +12,7 @@ struct bh_control {
         struct bh_channel *channel; /* NULL: nobody is there */
         bool is_broker;             /* the peer started us, or said adopt */
         int listener;               /* -1: no broker died yet, control.sock is not there */
-        int directory;              /* the execution's, borrowed; -1 before the start order */
+        int directory;              /* the execution's, borrowed; -1 before it is told */
 };
 
 /* Takes fd, a connected unix stream socket; makes it non-blocking. */

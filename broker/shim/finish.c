@@ -119,7 +119,7 @@ static int store(struct bh_run *run)
                         await_broker(run, bh_monotonic_us() + run->settings->taken_us);
                         continue;
                 }
-                if (bh_result_store(run->order->directory_fd, run->result, &error) == 0)
+                if (bh_result_store(run->directory_fd, run->result, &error) == 0)
                         return 0;
                 bh_log_error("store", run->order->instance.id, &error);
                 if (!is_disk_full(&error))
@@ -137,6 +137,8 @@ int bh_run_deliver(struct bh_run *run)
                 await_broker(run, until_us);
         if (run->taken)
                 return 0;
+        if (run->directory_fd < 0)
+                return 0; /* never told to go: to the broker it never was, or is lost */
         bh_control_cut_off(&run->control);
         return store(run);
 }

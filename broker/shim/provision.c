@@ -1,4 +1,5 @@
 /* From the start order to the workload's first instruction; see run.h. */
+#include <poll.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -18,17 +19,24 @@ static void close_ends(struct ends *ends)
         ends->err = bh_close(ends->err);
 }
 
-static int open_streams(struct bh_run *run, struct ends *ends, struct bh_error *error)
+static int open_pipes(struct bh_run *run, struct ends *ends, struct bh_error *error)
 {
         const struct bh_start_order *order = run->order;
         int64_t limit = order->plan->limits.value[BH_LIMIT_OUTPUT_BYTES];
 
-        if (bh_capture_open(&run->out, order->directory_fd, "stdout", limit, &ends->out, error) <
-                    0 ||
-            bh_capture_open(&run->err, order->directory_fd, "stderr", limit, &ends->err, error) < 0)
+        if (bh_capture_open(&run->out, limit, &ends->out, error) < 0 ||
+            bh_capture_open(&run->err, limit, &ends->err, error) < 0)
                 return bh_error_control(error, "limit.output");
         return bh_stdin_feed_open(&run->in, order->payload_fd, order->stdin_offset,
                                   order->stdin_length, &ends->in, error);
+}
+
+static int open_files(struct bh_run *run, struct bh_error *error)
+{
+        if (bh_capture_keep(&run->out, run->directory_fd, "stdout", error) < 0 ||
+            bh_capture_keep(&run->err, run->directory_fd, "stderr", error) < 0)
+                return bh_error_control(error, "limit.output");
+        return 0;
 }
 
 static int require_gateway(struct bh_run *run, struct bh_error *error)
@@ -160,6 +168,22 @@ static bool is_called_off(struct bh_run *run)
         return run->verdict.outcome != BH_OUTCOME_NONE;
 }
 
+/* The workload waits until the broker has the execution on disk. false: it is not to start. */
+static bool await_go(struct bh_run *run)
+{
+        while (!is_called_off(run) && run->directory_fd < 0) {
+                struct pollfd slots[2] = {bh_control_pollfd(&run->control),
+                                          {.fd = run->settings->stop_fd, .events = POLLIN}};
+
+                if (!bh_control_has_broker(&run->control))
+                        bh_verdict_claim(&run->verdict, BH_OUTCOME_LOST,
+                                         "the broker ended before it let it start");
+                else if (poll(slots, 2, -1) > 0 && (slots[0].revents & POLLOUT))
+                        bh_control_flush(&run->control);
+        }
+        return run->verdict.outcome == BH_OUTCOME_NONE;
+}
+
 static int provision(struct bh_run *run, struct ends *ends, struct bh_error *error)
 {
         const char *name = run->order->plan->driver;
@@ -169,10 +193,12 @@ static int provision(struct bh_run *run, struct ends *ends, struct bh_error *err
                 return bh_error_set(error, BH_ERROR_UNAVAILABLE, "there is no driver %s", name);
         if (is_called_off(run))
                 return 0;
-        if (open_streams(run, ends, error) < 0 || require_gateway(run, error) < 0 ||
+        if (open_pipes(run, ends, error) < 0 || require_gateway(run, error) < 0 ||
             raise_boundary(run, ends, error) < 0)
                 return -1;
-        return is_called_off(run) ? 0 : start(run, error);
+        if (!await_go(run))
+                return 0;
+        return open_files(run, error) < 0 ? -1 : start(run, error);
 }
 
 void bh_run_provision(struct bh_run *run)

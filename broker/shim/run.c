@@ -59,6 +59,18 @@ static void switch_watch(struct bh_run *run, bool on)
                 bh_pump_tell_news(run->pump, on);
 }
 
+/* Also after a boundary that failed first: its result may have to be stored there. */
+static void take_directory(struct bh_run *run, int fd)
+{
+        if (run->directory_fd >= 0) {
+                bh_close(fd);
+                bh_control_cut_off(&run->control);
+                violation(run, "it said go twice");
+                return;
+        }
+        run->directory_fd = run->control.directory = fd;
+}
+
 static void carry_out(struct bh_run *run, const struct bh_command *command)
 {
         switch (command->type) {
@@ -68,6 +80,9 @@ static void carry_out(struct bh_run *run, const struct bh_command *command)
         case BH_COMMAND_KILL:
                 if (run->state != BH_RUN_ENDED)
                         bh_verdict_claim(&run->verdict, command->outcome, "%s", command->detail);
+                break;
+        case BH_COMMAND_GO:
+                take_directory(run, command->directory_fd);
                 break;
         case BH_COMMAND_ADOPT:
                 switch_watch(run, false);
@@ -273,7 +288,6 @@ static int spare_work(struct bh_run *run, struct bh_error *error)
 
 static int carry_out_order(struct bh_run *run)
 {
-        run->control.directory = run->order->directory_fd;
         bh_run_provision(run);
         while (run->started_ms && !run->gone)
                 turn(run);
@@ -289,6 +303,7 @@ static void release(struct bh_run *run)
         bh_capture_close(&run->err);
         bh_stdin_feed_close(&run->in);
         bh_close(run->gateway_fd);
+        bh_close(run->directory_fd);
         bh_start_order_free(run->order);
         json_decref(run->evidence);
         json_decref(run->result);
@@ -299,6 +314,7 @@ int bh_shim_run(const struct bh_shim_settings *settings, int channel_fd)
         struct bh_error error = {.code = BH_ERROR_NONE};
         struct bh_run run = {.settings = settings,
                              .gateway_fd = -1,
+                             .directory_fd = -1,
                              .out = BH_CAPTURE_NONE,
                              .err = BH_CAPTURE_NONE,
                              .in = BH_STDIN_FEED_NONE};

@@ -27,6 +27,7 @@ struct bh_run {
         const struct bh_driver *driver;
         struct bh_boundary *boundary; /* NULL: none was built */
         int gateway_fd;
+        int directory_fd; /* the execution's; -1 until the broker says go */
 
         /* Once there is a pump the descriptors are its, and the counts are what it last said. */
         struct bh_capture out, err;

@@ -11,9 +11,6 @@
 
 #define CGROUP_NAME_MAX 64 /* bytes */
 
-/* Descriptors in the order in which the frame carries them. */
-enum { FD_DIRECTORY, FD_OPTIONAL };
-
 static int take_fd(struct bh_frame *frame, size_t index, int *ret, const struct bh_json_at *at,
                    struct bh_error *error)
 {
@@ -28,22 +25,18 @@ static int take_descriptors(const struct bh_json_at *root, struct bh_frame *fram
 {
         struct bh_json_at at;
         bool payload, workspace;
-        size_t next = FD_OPTIONAL;
-        struct stat directory;
+        size_t next = 0;
 
         if (bh_json_require(root, "payload", &at, error) < 0 ||
             bh_json_boolean(&at, &payload, error) < 0 ||
             bh_json_require(root, "workspace_image", &at, error) < 0 ||
             bh_json_boolean(&at, &workspace, error) < 0)
                 return -1;
-        if (frame->fd_count != 1u + payload + workspace)
+        if (frame->fd_count != (size_t)payload + workspace)
                 return bh_json_fail(root, error, "%zu descriptors came with it", frame->fd_count);
-        if (take_fd(frame, FD_DIRECTORY, &order->directory_fd, root, error) < 0 ||
-            (payload && take_fd(frame, next++, &order->payload_fd, root, error) < 0) ||
+        if ((payload && take_fd(frame, next++, &order->payload_fd, root, error) < 0) ||
             (workspace && take_fd(frame, next, &order->workspace_fd, root, error) < 0))
                 return -1;
-        if (fstat(order->directory_fd, &directory) < 0 || !S_ISDIR(directory.st_mode))
-                return bh_json_fail(root, error, "the first descriptor is no directory");
         return 0;
 }
 
@@ -251,7 +244,7 @@ int bh_start_order_decode(struct bh_frame *frame, struct bh_start_order **ret,
         struct bh_json_at root = BH_JSON_ROOT(frame->message);
         struct bh_error problem = {.code = BH_ERROR_NONE};
 
-        order->directory_fd = order->payload_fd = order->workspace_fd = -1;
+        order->payload_fd = order->workspace_fd = -1;
         order->instance.stdin_fd = order->instance.stdout_fd = order->instance.stderr_fd = -1;
         order->instance.gateway_fd = -1;
         if (decode(&root, frame, order, &problem) < 0)
@@ -276,7 +269,6 @@ void bh_start_order_free(struct bh_start_order *order)
         for (size_t i = 0; i < order->file_count; i++)
                 free(order->files[i].path);
         free(order->files);
-        bh_close(order->directory_fd);
         bh_close(order->payload_fd);
         bh_close(order->workspace_fd);
         free(order);

@@ -18,7 +18,6 @@ struct bh_start_order {
         size_t file_count;
         bool has_stdin;
         uint64_t stdin_offset, stdin_length; /* in the payload */
-        int directory_fd;                    /* the execution's */
         int payload_fd, workspace_fd;        /* also in instance; owned here */
 };
 

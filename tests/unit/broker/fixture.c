@@ -318,9 +318,18 @@ size_t fixture_execute(const char *agent, const char *extra, char ret_id[BH_ID_S
         _cleanup_json_ json_t *body =
                 fixture_expect(201, "executions.create", fixture_request(agent, extra));
         snprintf(ret_id, BH_ID_SIZE, "%s", text_at(body, "execution"));
-        _cleanup_json_ json_t *start = fixture_expect_shim_frame("start", &shim);
+        _cleanup_json_ json_t *start = fixture_expect_start(&shim);
         assert_string_equal(text_at(start, "execution"), ret_id);
         return shim;
+}
+
+json_t *fixture_expect_start(size_t *ret_shim)
+{
+        size_t went = 0;
+        json_t *start = fixture_expect_shim_frame("start", ret_shim);
+        json_decref(fixture_expect_shim_frame("go", &went));
+        assert_int_equal(went, *ret_shim);
+        return start;
 }
 
 json_t *fixture_shim_frame(size_t *ret_shim)

@@ -58,6 +58,8 @@ size_t fixture_execute(const char *agent, const char *extra, char ret_id[BH_ID_S
 json_t *fixture_shim_frame(size_t *ret_shim);
 /* Next frame with this type, skipping nothing: another one fails the test. */
 json_t *fixture_expect_shim_frame(const char *type, size_t *ret_shim);
+/* A start order, followed by go. */
+json_t *fixture_expect_start(size_t *ret_shim);
 void fixture_expect_no_shim_frame(void);
 void fixture_shim_send(size_t shim, const char *frame);
 void fixture_shim_state(size_t shim, const char *state);

@@ -9,7 +9,7 @@ static void one_goes_from_order_to_result(void **state)
         json_t *params = fixture_request("a1", "{'labels': {'run': '1'}}");
         json_object_set_new(params, "wait_ms", json_integer(5000));
         int64_t id = fixture_send("executions.create", BH_ROLE_OPERATOR, params);
-        _cleanup_json_ json_t *start = fixture_expect_shim_frame("start", &shim);
+        _cleanup_json_ json_t *start = fixture_expect_start(&shim);
         assert_true(json_is_null(json_object_get(start, "stdin")));
         json_int_t uid = json_integer_value(
                 json_object_get(json_object_get(start, "instance"), "workload_uid"));
@@ -43,7 +43,7 @@ static void a_key_creates_once(void **state)
                 json_object_set_new(params, "idempotency_key", json_string("k"));
                 ids[i] = fixture_send("executions.create", BH_ROLE_OPERATOR, params);
         }
-        json_decref(fixture_expect_shim_frame("start", &shim));
+        json_decref(fixture_expect_start(&shim));
         fixture_expect_no_shim_frame();
         char first[BH_ID_SIZE] = "";
         int created = 0;
@@ -146,7 +146,8 @@ static void a_kill_in_the_turn_of_the_creation_follows_the_order(void **state)
         int64_t force = fixture_send("agents.delete", BH_ROLE_OPERATOR,
                                      json_pack("{sssb}", "agent", "a1", "force", true));
         json_decref(fixture_expect_shim_frame("start", &shim));
-        json_decref(fixture_expect_shim_frame("kill", &shim));
+        json_decref(fixture_expect_shim_frame("kill", &shim)); /* before it may go */
+        json_decref(fixture_expect_shim_frame("go", &shim));
         json_decref(fixture_receive(id));
         fixture_expect_silence(force); /* until it has really ended */
         fixture_shim_result(shim, "killed");
@@ -240,13 +241,15 @@ static void beyond_the_places_they_queue_in_order(void **state)
                 fixture_expect(202, "executions.delete", json_pack("{ss}", "execution", running)));
         json_decref(fixture_expect_shim_frame("kill", &shim));
         fixture_shim_result(first, "killed");
-        for (int frames = 0; frames < 2; frames++) {
+        for (int frames = 0; frames < 3; frames++) {
                 _cleanup_json_ json_t *frame = fixture_shim_frame(&shim);
                 if (strcmp(text_at(frame, "type"), "start") == 0)
                         assert_string_equal(text_at(frame, "execution"),
                                             text_at(second, "execution"));
-                else
+                else if (shim == first)
                         assert_string_equal(text_at(frame, "type"), "taken");
+                else
+                        assert_string_equal(text_at(frame, "type"), "go");
         }
         /* A queued one can be killed without any shim. */
         json_decref(fixture_expect(200, "executions.delete",

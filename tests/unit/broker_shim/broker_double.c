@@ -63,16 +63,30 @@ void broker_double_close(struct broker_double *broker)
 void broker_double_start_take(struct broker_double *broker, json_t *order, const void *payload,
                               size_t payload_size)
 {
-        int fds[2] = {broker->directory, -1};
+        broker_double_order_take(broker, order, payload, payload_size);
+        broker_double_go(broker);
+}
+
+void broker_double_order_take(struct broker_double *broker, json_t *order, const void *payload,
+                              size_t payload_size)
+{
+        int fd = -1;
 
         if (payload) {
                 json_object_set_new(order, "payload", json_true());
-                fds[1] = bh_memfd_sealed("payload", payload, payload_size, NULL);
-                assert_true(fds[1] >= 0);
+                fd = bh_memfd_sealed("payload", payload, payload_size, NULL);
+                assert_true(fd >= 0);
         }
-        assert_int_equal(bh_channel_send(broker->channel, order, fds, payload ? 2 : 1, NULL), 0);
-        bh_close(fds[1]);
+        assert_int_equal(bh_channel_send(broker->channel, order, &fd, payload ? 1 : 0, NULL), 0);
+        bh_close(fd);
         json_decref(order);
+}
+
+void broker_double_go(struct broker_double *broker)
+{
+        _cleanup_json_ json_t *message = json_pack("{s:s}", "type", "go");
+
+        assert_int_equal(bh_channel_send(broker->channel, message, &broker->directory, 1, NULL), 0);
 }
 
 void broker_double_say(struct broker_double *broker, const char *text)

@@ -25,7 +25,12 @@ void broker_double_open(struct broker_double *broker, broker_double_shim shim, v
 /* Ends the shim if it is still there, and removes the directory. */
 void broker_double_close(struct broker_double *broker);
 
-/* Sends the order with the directory and, unless NULL, a payload. Takes order. */
+/* Sends the order with, unless NULL, a payload. Takes order. */
+void broker_double_order_take(struct broker_double *broker, json_t *order, const void *payload,
+                              size_t payload_size);
+/* Lets the workload run. */
+void broker_double_go(struct broker_double *broker);
+/* Both. */
 void broker_double_start_take(struct broker_double *broker, json_t *order, const void *payload,
                               size_t payload_size);
 void broker_double_say(struct broker_double *broker, const char *text);

@@ -54,8 +54,8 @@ static void open_capture(struct fixture *fixture, int64_t limit)
 {
         struct bh_error error;
 
-        assert_int_equal(bh_capture_open(&fixture->capture, fixture->directory, "stdout", limit,
-                                         &fixture->writer, &error),
+        assert_int_equal(bh_capture_open(&fixture->capture, limit, &fixture->writer, &error), 0);
+        assert_int_equal(bh_capture_keep(&fixture->capture, fixture->directory, "stdout", &error),
                          0);
 }
 
@@ -87,17 +87,14 @@ static void the_file_is_new_and_private(void **state)
         struct bh_capture other = BH_CAPTURE_NONE;
         struct bh_error error;
         struct stat file;
-        int writer = -1;
 
         umask(0);
         open_capture(fixture, 10);
         assert_int_equal(fstatat(fixture->directory, "stdout", &file, 0), 0);
         assert_int_equal(file.st_mode, S_IFREG | 0600);
-        assert_int_equal(bh_capture_open(&other, fixture->directory, "stdout", 10, &writer, &error),
-                         -1);
+        assert_int_equal(bh_capture_keep(&other, fixture->directory, "stdout", &error), -1);
         assert_int_equal(error.errnum, EEXIST);
-        assert_int_equal(writer, -1);
-        assert_int_equal(other.pipe_fd, -1);
+        assert_int_equal(other.file_fd, -1);
 }
 
 static void a_link_in_its_place_is_not_followed(void **state)
@@ -106,8 +103,7 @@ static void a_link_in_its_place_is_not_followed(void **state)
         struct bh_error error;
 
         assert_int_equal(symlinkat("/tmp/shim_capture_canary", fixture->directory, "stdout"), 0);
-        assert_int_equal(bh_capture_open(&fixture->capture, fixture->directory, "stdout", 10,
-                                         &fixture->writer, &error),
+        assert_int_equal(bh_capture_keep(&fixture->capture, fixture->directory, "stdout", &error),
                          -1);
         assert_int_equal(access("/tmp/shim_capture_canary", F_OK), -1);
 }

@@ -1,4 +1,5 @@
 /* broker/shim/command.c: what the broker may say, and nothing else. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,14 +9,18 @@
 
 #include "broker/shim/command.h"
 
-static int decode(const char *text, size_t fd_count, struct bh_command *ret, struct bh_error *error)
+/* path: what a descriptor that comes along stands for, or NULL. */
+static int decode(const char *text, const char *path, struct bh_command *ret,
+                  struct bh_error *error)
 {
-        struct bh_frame frame = {.fd_count = fd_count};
+        struct bh_frame frame = {.fd_count = path ? 1 : 0};
         int result;
 
+        if (path)
+                frame.fds[0] = open(path, O_RDONLY | O_CLOEXEC);
         assert_int_equal(bh_json_parse(text, strlen(text), &frame.message, NULL), 0);
         result = bh_command_decode(&frame, ret, error);
-        json_decref(frame.message);
+        bh_frame_clear(&frame);
         return result;
 }
 
@@ -24,20 +29,25 @@ static void every_command_is_understood(void **state)
         struct bh_command command;
 
         (void)state;
-        assert_int_equal(decode("{\"type\": \"watch\", \"on\": true}", 0, &command, NULL), 0);
+        assert_int_equal(decode("{\"type\": \"watch\", \"on\": true}", NULL, &command, NULL), 0);
         assert_int_equal(command.type, BH_COMMAND_WATCH);
         assert_true(command.on);
         assert_int_equal(decode("{\"type\": \"kill\", \"outcome\": \"retiered\","
                                 " \"detail\": \"tier raised\"}",
-                                0, &command, NULL),
+                                NULL, &command, NULL),
                          0);
         assert_int_equal(command.type, BH_COMMAND_KILL);
         assert_int_equal(command.outcome, BH_OUTCOME_RETIERED);
         assert_string_equal(command.detail, "tier raised");
-        assert_int_equal(decode("{\"type\": \"adopt\"}", 0, &command, NULL), 0);
+        assert_int_equal(decode("{\"type\": \"adopt\"}", NULL, &command, NULL), 0);
         assert_int_equal(command.type, BH_COMMAND_ADOPT);
-        assert_int_equal(decode("{\"type\": \"taken\"}", 0, &command, NULL), 0);
+        assert_int_equal(decode("{\"type\": \"taken\"}", NULL, &command, NULL), 0);
         assert_int_equal(command.type, BH_COMMAND_TAKEN);
+        assert_int_equal(command.directory_fd, -1);
+        assert_int_equal(decode("{\"type\": \"go\"}", "/tmp", &command, NULL), 0);
+        assert_int_equal(command.type, BH_COMMAND_GO);
+        assert_int_equal(fcntl(command.directory_fd, F_GETFD), FD_CLOEXEC);
+        bh_close(command.directory_fd);
 }
 
 static void everything_else_is_refused(void **state)
@@ -54,17 +64,22 @@ static void everything_else_is_refused(void **state)
                 "{\"type\": \"kill\", \"outcome\": \"killed\", \"detail\": null}",
                 "{\"type\": \"adopt\", \"version\": 2}",
                 "{\"type\": \"taken\", \"on\": true}",
+                "{\"type\": \"go\", \"on\": true}",
         };
         struct bh_command command = {.type = BH_COMMAND_TAKEN};
         struct bh_error error;
 
         (void)state;
         for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-                assert_int_equal(decode(wrong[i], 0, &command, &error), -1);
+                assert_int_equal(decode(wrong[i], NULL, &command, &error), -1);
                 assert_int_equal(error.code, BH_ERROR_PROTOCOL);
         }
-        assert_int_equal(decode("{\"type\": \"taken\"}", 1, &command, &error), -1);
+        assert_int_equal(decode("{\"type\": \"taken\"}", "/tmp", &command, &error), -1);
         assert_int_equal(error.code, BH_ERROR_PROTOCOL);
+        assert_int_equal(decode("{\"type\": \"go\"}", NULL, &command, &error), -1);
+        assert_int_equal(error.code, BH_ERROR_PROTOCOL);
+        assert_int_equal(decode("{\"type\": \"go\"}", "/dev/null", &command, &error), -1);
+        assert_non_null(strstr(error.message, "no directory"));
         assert_int_equal(command.type, BH_COMMAND_TAKEN);
 }
 

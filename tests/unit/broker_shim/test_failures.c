@@ -195,6 +195,60 @@ static void frames_out_of_order_end_the_execution(void **state)
         }
 }
 
+static void nothing_runs_before_the_broker_says_go(void **state)
+{
+        struct fixture *fixture = *state;
+
+        open_shim(fixture);
+        broker_double_order_take(&fixture->broker, order_for(RUN("out:ran")), NULL, 0);
+        json_decref(broker_double_hear(&fixture->broker, "state"));
+        usleep(100000);
+        assert_false(broker_double_has_file(&fixture->broker, "stdout"));
+        broker_double_go(&fixture->broker);
+        assert_outcome(fixture, "exited", "");
+        assert_output(fixture, "stdout", "ran");
+}
+
+static void a_broker_that_never_said_go_leaves_nothing(void **state)
+{
+        struct fixture *fixture = *state;
+
+        open_shim(fixture);
+        broker_double_order_take(&fixture->broker, order_for(RUN("out:never")), NULL, 0);
+        json_decref(broker_double_hear(&fixture->broker, "state"));
+        broker_double_die(&fixture->broker);
+        assert_int_equal(broker_double_wait_shim(&fixture->broker), 0);
+        assert_false(broker_double_has_file(&fixture->broker, "stdout"));
+        assert_false(broker_double_has_file(&fixture->broker, BH_SHIM_RESULT_FILE));
+        assert_false(broker_double_has_file(&fixture->broker, BH_SHIM_CONTROL_SOCKET));
+}
+
+static void a_kill_before_go_starts_nothing(void **state)
+{
+        struct fixture *fixture = *state;
+
+        open_shim(fixture);
+        broker_double_order_take(&fixture->broker, order_for(RUN("out:never")), NULL, 0);
+        broker_double_say(&fixture->broker,
+                          "{\"type\": \"kill\", \"outcome\": \"killed\", \"detail\": \"by us\"}");
+        broker_double_go(&fixture->broker);
+        assert_outcome(fixture, "killed", "by us");
+        assert_false(broker_double_has_file(&fixture->broker, "stdout"));
+}
+
+static void go_is_said_once(void **state)
+{
+        struct fixture *fixture = *state;
+        _cleanup_json_ json_t *result = NULL;
+
+        begin_take(fixture, order_for(RUN("sleep:20000")));
+        json_decref(broker_double_hear(&fixture->broker, "state"));
+        broker_double_go(&fixture->broker);
+        assert_int_equal(broker_double_wait_shim(&fixture->broker), 0);
+        result = broker_double_stored_result(&fixture->broker);
+        assert_non_null(strstr(text_of(result, "detail"), "go twice"));
+}
+
 static void an_execution_outlives_its_broker(void **state)
 {
         struct fixture *fixture = *state;
@@ -391,6 +445,10 @@ int main(void)
                 TEST(a_wrong_order_is_refused),
                 TEST(frames_before_the_order_are_refused),
                 TEST(frames_out_of_order_end_the_execution),
+                TEST(nothing_runs_before_the_broker_says_go),
+                TEST(a_broker_that_never_said_go_leaves_nothing),
+                TEST(a_kill_before_go_starts_nothing),
+                TEST(go_is_said_once),
                 TEST(an_execution_outlives_its_broker),
                 TEST(a_new_broker_adopts_and_takes_the_result),
                 TEST(a_new_broker_can_kill),
