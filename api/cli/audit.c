@@ -9,16 +9,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "api/cli/audit_chain.h"
 #include "api/cli/cli.h"
 #include "api/cli/member.h"
 #include "base/alloc.h"
+#include "base/audit_chain.h"
 
 #define LIST_DEFAULT   50
 #define FOLLOW_FIRST   10 /* entries shown before those that come */
 #define FOLLOW_POLL_MS 1000
 #define PAGE_SIZE      200
-#define LINE_MAX_BYTES ((size_t)1 << 20)
 
 /* A walk over the pages, oldest first. At the end the last page is asked for again, so the walk
  * can go on when there are more entries. */
@@ -205,7 +204,7 @@ static int verify_file(struct bh_chain *chain, int directory, const char *name,
         (void)bh_steal_fd(&fd); /* file's now */
         while (result == 0 && (size = getline(&line, &allocated, file)) > 0) {
                 number++;
-                if (line[size - 1] != '\n' || (size_t)size > LINE_MAX_BYTES)
+                if (line[size - 1] != '\n' || (size_t)size > BH_AUDIT_LINE_MAX)
                         result = bh_error_set(error, BH_ERROR_REFUSED,
                                               "%s, line %zu: the line is not whole", name, number);
                 else
@@ -257,7 +256,7 @@ static int verify_path(const char *path, struct bh_chain *chain, struct bh_error
                 return bh_error_errno(error, errno, "cannot read %s", path);
         if (S_ISDIR(status.st_mode))
                 return verify_files(path, chain, error);
-        bh_chain_start_anywhere(chain);
+        bh_chain_start_at(chain, 0);
         return verify_file(chain, AT_FDCWD, path, error);
 }
 

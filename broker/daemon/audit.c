@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/audit_chain.h"
 #include "base/clock.h"
-#include "broker/daemon/audit_chain.h"
 #include "broker/daemon/audit_file.h"
 
 struct bh_audit {
@@ -31,8 +31,7 @@ struct bh_audit {
 };
 
 /* Walks a whole file. *ret_end: after the last whole entry. */
-static int check_file(int fd, int64_t *sequence, char hash[BH_DIGEST_TEXT_SIZE], bool trust_first,
-                      off_t *ret_end, struct bh_error *error)
+static int check_file(int fd, struct bh_chain *chain, off_t *ret_end, struct bh_error *error)
 {
         off_t offset = 0;
         for (;;) {
@@ -43,12 +42,8 @@ static int check_file(int fd, int64_t *sequence, char hash[BH_DIGEST_TEXT_SIZE],
                         return -1;
                 if (r == 0)
                         break;
-                const char *previous = json_string_value(json_object_get(entry, "previous"));
-                if (offset > 0 || !trust_first || !previous)
-                        previous = hash;
-                if (bh_audit_entry_check(entry, *sequence + 1, previous, hash, error) < 0)
+                if (bh_chain_check(chain, entry, error) < 0)
                         return -1;
-                (*sequence)++;
                 offset = next;
         }
         *ret_end = offset;
@@ -85,16 +80,15 @@ static int cut(struct bh_audit *audit, off_t end, int64_t *ret_cut, struct bh_er
 }
 
 /* Opens the file and takes up its chain. *ret_end: after its last whole entry. */
-static int take_up(struct bh_audit *audit, int64_t first, bool trust_first, off_t *ret_end,
+static int take_up(struct bh_audit *audit, int64_t first, struct bh_chain *chain, off_t *ret_end,
                    struct bh_error *error)
 {
-        if (audit->sequence + 1 != first && !trust_first)
+        if (chain->count + 1 != first)
                 return bh_error_set(error, BH_ERROR_INVALID, "entry %" PRId64 " is missing",
-                                    audit->sequence + 1);
-        audit->sequence = first - 1;
+                                    chain->count + 1);
         if (open_file(audit, first, error) < 0)
                 return -1;
-        return check_file(audit->fd, &audit->sequence, audit->hash, trust_first, ret_end, error);
+        return check_file(audit->fd, chain, ret_end, error);
 }
 
 int bh_audit_open(int directory, int64_t file_max, struct bh_audit **ret, int64_t *ret_cut,
@@ -102,24 +96,28 @@ int bh_audit_open(int directory, int64_t file_max, struct bh_audit **ret, int64_
 {
         _cleanup_(bh_audit_cleanup) struct bh_audit *audit = bh_alloc(sizeof(*audit));
         _cleanup_free_ int64_t *files = NULL;
+        struct bh_chain chain;
         size_t count = 0;
         off_t end = 0;
         audit->directory = directory;
         audit->fd = -1;
         audit->file_max = file_max;
-        memcpy(audit->hash, bh_audit_genesis, sizeof(audit->hash));
         if (bh_audit_files(directory, &files, &count, error) < 0)
                 return -1;
         /* The last two: a crash between making a file and its first entry leaves an empty one,
          * and the chain then ends in the file before. */
         size_t start = count > 2 ? count - 2 : 0;
+        bh_chain_start(&chain);
+        if (start < count && files[start] > 1)
+                bh_chain_start_at(&chain, files[start]);
         for (size_t i = start; i < count; i++)
-                if (take_up(audit, files[i], i == start && files[i] > 1, &end, error) < 0)
+                if (take_up(audit, files[i], &chain, &end, error) < 0)
                         return bh_error_prefix(error, "audit log");
         int64_t cut_bytes = 0;
         if (count > 0 && cut(audit, end, &cut_bytes, error) < 0)
                 return -1;
-        audit->written = audit->sequence;
+        audit->written = audit->sequence = chain.count;
+        memcpy(audit->hash, chain.previous, sizeof(audit->hash));
         bh_audit_rollback(audit);
         *ret = bh_steal_ptr(&audit);
         *ret_cut = cut_bytes;
@@ -165,14 +163,16 @@ void bh_audit_add_take(struct bh_audit *audit, const char *actor, const char *ac
 int bh_audit_restore(struct bh_audit *audit, int64_t sequence, const char *line,
                      struct bh_error *error)
 {
+        struct bh_chain chain = {.count = audit->sequence};
         _cleanup_json_ json_t *entry = NULL;
         if (sequence <= audit->sequence)
                 return 0;
+        memcpy(chain.previous, audit->hash, sizeof(chain.previous));
         if (bh_json_parse(line, strlen(line), &entry, error) < 0 ||
-            bh_audit_entry_check(entry, audit->sequence + 1, audit->hash, audit->next_hash, error) <
-                    0)
+            bh_chain_check(&chain, entry, error) < 0)
                 return bh_error_prefix(error, "staged audit entry");
         append_line(audit, line);
+        memcpy(audit->next_hash, chain.previous, sizeof(audit->next_hash));
         bh_audit_accept(audit);
         return 0;
 }
@@ -312,34 +312,5 @@ int bh_audit_read(struct bh_audit *audit, int64_t after, size_t limit, json_t **
                         return -1;
         }
         *ret = bh_steal_ptr(&entries);
-        return 0;
-}
-
-int bh_audit_verify(int directory, int64_t *ret_count, struct bh_error *error)
-{
-        _cleanup_free_ int64_t *files = NULL;
-        size_t count = 0;
-        int64_t sequence = 0;
-        char hash[BH_DIGEST_TEXT_SIZE];
-        memcpy(hash, bh_audit_genesis, sizeof(hash));
-        if (bh_audit_files(directory, &files, &count, error) < 0)
-                return -1;
-        for (size_t i = 0; i < count; i++) {
-                char name[BH_AUDIT_NAME_SIZE];
-                off_t end = 0;
-                bh_audit_file_name(files[i], name);
-                _cleanup_close_ int fd = bh_open_beneath(directory, name, O_RDONLY, 0, error);
-                if (fd < 0)
-                        return -1;
-                if (files[i] != sequence + 1)
-                        return bh_error_set(error, BH_ERROR_INVALID, "entry %" PRId64 " is missing",
-                                            sequence + 1);
-                if (check_file(fd, &sequence, hash, false, &end, error) < 0)
-                        return bh_error_prefix(error, "%s", name);
-                if (i + 1 < count && lseek(fd, 0, SEEK_END) != end)
-                        return bh_error_set(error, BH_ERROR_INVALID, "%s: its last line is torn",
-                                            name);
-        }
-        *ret_count = sequence;
         return 0;
 }

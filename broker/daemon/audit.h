@@ -56,7 +56,4 @@ int bh_audit_sync(struct bh_audit *audit, struct bh_error *error);
 int bh_audit_read(struct bh_audit *audit, int64_t after, size_t limit, json_t **ret,
                   struct bh_error *error);
 
-/* Checks all files, first to last. ret_count: entries that are whole. */
-int bh_audit_verify(int directory, int64_t *ret_count, struct bh_error *error);
-
 #endif

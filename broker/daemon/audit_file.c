@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/audit_chain.h"
 #include "base/cleanup.h"
 
 #define SUFFIX ".jsonl"

@@ -7,7 +7,6 @@
 
 #include "base/json.h"
 
-#define BH_AUDIT_LINE_MAX  ((size_t)1 << 20) /* bytes of one entry */
 #define BH_AUDIT_NAME_SIZE 40
 
 void bh_audit_file_name(int64_t first, char ret[BH_AUDIT_NAME_SIZE]);

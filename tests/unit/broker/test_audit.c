@@ -7,6 +7,7 @@
 
 #include "broker/daemon/audit.h"
 #include "broker/daemon/audit_file.h"
+#include "verified.h"
 
 static char path[64];
 static int directory = -1;
@@ -57,8 +58,7 @@ static void add(struct bh_audit *audit, int count)
 
 static int64_t verified(void)
 {
-        int64_t count = 0;
-        return bh_audit_verify(directory, &count, NULL) < 0 ? -1 : count;
+        return verified_entries(directory);
 }
 
 static char *first_file(size_t *size)

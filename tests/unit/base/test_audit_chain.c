@@ -1,4 +1,4 @@
-/* api/cli/audit_chain: a whole chain, and each way to break one. */
+/* base/audit_chain: a whole chain, and each way to break one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/cli/audit_chain.h"
+#include "base/audit_chain.h"
 #include "base/cleanup.h"
 
 #define LENGTH 4
@@ -125,6 +125,32 @@ static void test_an_entry_changed_with_its_hash_breaks_the_next(void **state)
         free_chain(entries);
 }
 
+static void test_a_piece_of_the_log(void **state)
+{
+        (void)state;
+        json_t *entries[LENGTH];
+        struct bh_error error = {0};
+        struct bh_chain chain;
+
+        make_chain(entries);
+        bh_chain_start_at(&chain, 0);
+        assert_int_equal(bh_chain_check(&chain, entries[2], &error), 0);
+        assert_int_equal(bh_chain_check(&chain, entries[3], &error), 0);
+        assert_int_equal(chain.count - chain.skipped, 2);
+
+        bh_chain_start_at(&chain, 3);
+        assert_int_equal(bh_chain_check(&chain, entries[2], &error), 0);
+        assert_int_equal(bh_chain_check(&chain, entries[2], &error), -1);
+
+        bh_chain_start_at(&chain, 2); /* its number is known and is another */
+        assert_int_equal(bh_chain_check(&chain, entries[2], &error), -1);
+
+        json_object_set_new(entries[0], "previous", json_string("sha256:of nothing"));
+        bh_chain_start_at(&chain, 0); /* nothing can be before entry 1 */
+        assert_int_equal(bh_chain_check(&chain, entries[0], &error), -1);
+        free_chain(entries);
+}
+
 static void test_what_is_no_entry(void **state)
 {
         (void)state;
@@ -150,6 +176,7 @@ int main(void)
                 cmocka_unit_test(test_every_change_is_seen),
                 cmocka_unit_test(test_additions_and_removals_inside_an_entry),
                 cmocka_unit_test(test_an_entry_changed_with_its_hash_breaks_the_next),
+                cmocka_unit_test(test_a_piece_of_the_log),
                 cmocka_unit_test(test_what_is_no_entry),
         };
 
