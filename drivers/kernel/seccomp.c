@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
@@ -44,10 +45,12 @@
 #define LOW_WORD(argument) (offsetof(struct seccomp_data, args[argument]) + 4)
 #endif
 
-#define REFUSE    (SECCOMP_RET_ERRNO | EPERM)
-#define UNKNOWN   (SECCOMP_RET_ERRNO | ENOSYS)
+#define REFUSE       (SECCOMP_RET_ERRNO | EPERM)
+#define UNKNOWN      (SECCOMP_RET_ERRNO | ENOSYS)
 /* "Done", with nothing done: programs that switch core dumps off must not fail. */
-#define UNCHANGED (SECCOMP_RET_ERRNO | 0)
+#define UNCHANGED    (SECCOMP_RET_ERRNO | 0)
+/* What a kernel without filters says: programs that want one go on without. */
+#define NOT_BUILT_IN (SECCOMP_RET_ERRNO | EINVAL)
 
 /* One alternative under which a call is let through; at most three arguments are looked at. */
 struct alternative {
@@ -154,7 +157,8 @@ static int add_prlimit(scmp_filter_ctx filter, int number)
 static bool is_plain(enum bh_seccomp_condition condition)
 {
         return condition == BH_SECCOMP_ALWAYS || condition == BH_SECCOMP_IOCTL ||
-               condition == BH_SECCOMP_SETSOCKOPT || condition == BH_SECCOMP_SETRLIMIT;
+               condition == BH_SECCOMP_SETSOCKOPT || condition == BH_SECCOMP_SETRLIMIT ||
+               condition == BH_SECCOMP_FILTER;
 }
 
 static int add_rules(scmp_filter_ctx filter, struct bh_error *error)
@@ -205,6 +209,8 @@ static const struct exception {
          {SO_ATTACH_FILTER, SO_ATTACH_BPF, SO_ATTACH_REUSEPORT_CBPF, SO_ATTACH_REUSEPORT_EBPF},
          REFUSE},
         {SYS_setrlimit, -1, 0, 0, {RLIMIT_CORE}, UNCHANGED},
+        {SYS_seccomp, -1, 0, 0, {SECCOMP_SET_MODE_FILTER}, NOT_BUILT_IN},
+        {SYS_prctl, 0, PR_SET_SECCOMP, 1, {SECCOMP_MODE_FILTER}, NOT_BUILT_IN},
 };
 
 #define EXCEPTIONS      (sizeof(exceptions) / sizeof(exceptions[0]))

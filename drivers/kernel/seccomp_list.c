@@ -173,8 +173,6 @@ const struct bh_seccomp_entry bh_seccomp_list[] = {
         {"futex_requeue", BH_SECCOMP_ALWAYS, 456},
         {"rseq", BH_SECCOMP_ALWAYS, 0},
         {"arch_prctl", BH_SECCOMP_ALWAYS, 0},
-        {"prctl", BH_SECCOMP_ALWAYS, 0},
-        {"seccomp", BH_SECCOMP_ALWAYS, 0},
         {"landlock_create_ruleset", BH_SECCOMP_ALWAYS, 0},
         {"landlock_add_rule", BH_SECCOMP_ALWAYS, 0},
         {"landlock_restrict_self", BH_SECCOMP_ALWAYS, 0},
@@ -298,6 +296,8 @@ const struct bh_seccomp_entry bh_seccomp_list[] = {
         {"mknod", BH_SECCOMP_MKNOD, 0},
         {"mknodat", BH_SECCOMP_MKNODAT, 0},
         {"ioctl", BH_SECCOMP_IOCTL, 0},
+        {"prctl", BH_SECCOMP_FILTER, 0},
+        {"seccomp", BH_SECCOMP_FILTER, 0},
         {"prlimit64", BH_SECCOMP_PRLIMIT, 0},
         {"setrlimit", BH_SECCOMP_SETRLIMIT, 0},
         {"setsockopt", BH_SECCOMP_SETSOCKOPT, 0},
@@ -325,6 +325,8 @@ const char *bh_seccomp_condition_text(enum bh_seccomp_condition condition)
                 return "regular files, fifos, sockets";
         case BH_SECCOMP_IOCTL:
                 return "but TIOCSTI, TIOCLINUX, and requests of bridges and VLANs";
+        case BH_SECCOMP_FILTER:
+                return "but seccomp filters";
         case BH_SECCOMP_SETSOCKOPT:
                 return "but filter programs";
         case BH_SECCOMP_MMAP:

@@ -20,6 +20,7 @@ enum bh_seccomp_condition {
         BH_SECCOMP_MKNOD,       /* regular files, fifos and sockets */
         BH_SECCOMP_MKNODAT,
         BH_SECCOMP_IOCTL,      /* neither into a terminal nor what loads a module of the network */
+        BH_SECCOMP_FILTER,     /* no more filters, for the same reason as below */
         BH_SECCOMP_SETSOCKOPT, /* no filter programs: the memory of compiled ones is nobody's */
         BH_SECCOMP_MMAP,       /* no page of the huge page pool, which no memory limit counts */
         BH_SECCOMP_MEMFD,

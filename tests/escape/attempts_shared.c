@@ -4,12 +4,14 @@
 #include <fcntl.h>
 #include <linux/aio_abi.h>
 #include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
@@ -81,6 +83,18 @@ static void socket_filter(const struct canaries *canaries, struct outcome *outco
                       setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)));
 }
 
+static void more_filters(const struct canaries *canaries, struct outcome *outcome)
+{
+        struct sock_filter all = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+        const struct sock_fprog program = {.len = 1, .filter = &all};
+
+        (void)canaries;
+        if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0)
+                judge(outcome, prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0));
+        else
+                judge(outcome, 0);
+}
+
 /* Each is a module of the host on most of them: SCTP, UDP-Lite, MPTCP, SMC, L2TP, ping. */
 static void socket_protocols(const struct canaries *canaries, struct outcome *outcome)
 {
@@ -140,6 +154,7 @@ const struct attempt shared_attempts[] = {
         {"huge-file", "make a file of huge pages", huge_file},
         {"huge-segment", "make a System V segment of huge pages", huge_segment},
         {"socket-filter", "attach a filter program to a socket", socket_filter},
+        {"more-filters", "load another seccomp filter", more_filters},
         {"socket-protocols", "a socket of a protocol that is a module", socket_protocols},
         {"bridge-and-vlan", "requests that load the bridge and VLAN modules", bridge_and_vlan},
         {"core-limit", "set RLIMIT_CORE to what starts the host's core handler", core_limit},

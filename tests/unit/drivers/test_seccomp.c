@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
@@ -339,6 +340,20 @@ static void test_socket_options(void **state)
                          REFUSED);
 }
 
+static void test_no_more_filters(void **state)
+{
+        const uint32_t not_built_in = SECCOMP_RET_ERRNO | EINVAL;
+
+        (void)state;
+        assert_int_equal(ask(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, 0), not_built_in);
+        assert_int_equal(ask(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, 0), ALLOWED);
+        assert_int_equal(ask(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, 0), not_built_in);
+        assert_int_equal(ask(SYS_prctl, JUNK | PR_SET_SECCOMP, JUNK | SECCOMP_MODE_FILTER, 0),
+                         not_built_in);
+        assert_int_equal(ask(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0), ALLOWED);
+        assert_int_equal(ask(SYS_prctl, PR_SET_NAME, SECCOMP_MODE_FILTER, 0), ALLOWED);
+}
+
 static void test_huge_pages(void **state)
 {
         struct seccomp_data data = {.nr = SYS_mmap, .arch = seccomp_arch_native()};
@@ -439,6 +454,7 @@ int main(void)
                 cmocka_unit_test(test_sockets),
                 cmocka_unit_test(test_ioctl_requests),
                 cmocka_unit_test(test_socket_options),
+                cmocka_unit_test(test_no_more_filters),
                 cmocka_unit_test(test_huge_pages),
                 cmocka_unit_test(test_core_limit_stays),
                 cmocka_unit_test(test_personality_and_nodes),
