@@ -13,5 +13,5 @@ const char *bh_openapi_text(void)
 void bh_answer_openapi(struct bh_exchange *exchange, struct bh_frame *frame)
 {
         (void)frame;
-        bh_reply_text_take(exchange, 200, "application/json", NULL, bh_strdup(bh_openapi_document));
+        bh_reply_text_take(exchange, 200, "application/json", NULL, bh_strdup(bh_openapi_text()));
 }

@@ -33,11 +33,6 @@ static const char *const on_raise_names[] = {"kill", "drain", NULL};
 static const char *const on_stale_names[] = {"allow", "deny", NULL};
 static const char *const on_violation_names[] = {"report", "kill", NULL};
 
-const char *bh_dimension_name(enum bh_dimension dimension)
-{
-        return dimension_names[dimension];
-}
-
 static int rules_decode(const struct bh_json_at *at, struct bh_policy *policy,
                         struct bh_error *error)
 {

@@ -36,8 +36,6 @@ enum bh_dimension { /* of posture */
                     BH_DIMENSION_COUNT,
 };
 
-const char *bh_dimension_name(enum bh_dimension dimension);
-
 struct bh_policy {
         struct bh_rule *rules;
         size_t rule_count;

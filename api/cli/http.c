@@ -180,11 +180,6 @@ void bh_http_interrupt_by(struct bh_http *http, int fd)
         http->interrupt_fd = fd;
 }
 
-const char *bh_http_shown(const struct bh_http *http)
-{
-        return http->url;
-}
-
 static int collect(struct transfer *transfer, const char *bytes, size_t size)
 {
         struct bh_http_response *response = transfer->response;

@@ -68,7 +68,4 @@ void bh_http_response_clear(struct bh_http_response *response);
 /* text as one component of a path or value of a query. Caller frees. */
 char *bh_http_escape(const char *text);
 
-/* The URL as messages show it. */
-const char *bh_http_shown(const struct bh_http *http);
-
 #endif

@@ -94,11 +94,6 @@ struct bh_link *bh_link_new_take(struct event_base *base, int fd,
         return link;
 }
 
-void bh_link_set_data(struct bh_link *link, void *data)
-{
-        link->data = data;
-}
-
 void bh_link_send(struct bh_link *link, const json_t *message, const int *fds, size_t fd_count)
 {
         struct bh_error error = {0};

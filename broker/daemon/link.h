@@ -21,8 +21,6 @@ struct bh_link_events {
 /* Takes fd, makes it non-blocking. */
 struct bh_link *bh_link_new_take(struct event_base *base, int fd,
                                  const struct bh_link_events *events, void *data);
-/* Whoever reads changes with what the channel is for (a spare shim gets its execution). */
-void bh_link_set_data(struct bh_link *link, void *data);
 /* Queues; a dead peer is seen as `closed` from the loop, never from inside this call. */
 void bh_link_send(struct bh_link *link, const json_t *message, const int *fds, size_t fd_count);
 /* Safe inside the link's own callbacks. Accepts NULL. */
