@@ -67,11 +67,12 @@ static struct bh_agent_row *next_row(const struct bh_agent *current, const char 
         row->updated_ms = row->created_ms = bh_realtime_ms();
         row->generation = 1;
         if (current->row) {
-                bool same = strcmp(current->row->digest, row->digest) == 0;
+                bool same = strcmp(current->row->digest, row->digest) == 0 &&
+                            strcmp(current->row->owner, owner) == 0 &&
+                            json_equal(current->row->labels, labels);
                 row->created_ms = current->row->created_ms;
                 row->generation = current->row->generation + (same ? 0 : 1);
-                if (same && strcmp(current->row->owner, owner) == 0 &&
-                    json_equal(current->row->labels, labels))
+                if (same)
                         row->updated_ms = current->row->updated_ms;
         }
         return row;
@@ -98,11 +99,8 @@ static int change(struct bh_call *call, const struct bh_agent *before, const str
         struct bh_daemon *daemon = call->daemon;
         if (bh_store_agent_put(daemon->store, after->row, error) < 0)
                 return -1;
-        if (before->row && before->row->generation == after->row->generation) {
-                if (after->row->updated_ms != before->row->updated_ms)
-                        audit_change(call, before, after, affected);
+        if (before->row && before->row->generation == after->row->generation)
                 return 0;
-        }
         if (before->row)
                 bh_retier(daemon, after, wait, affected);
         audit_change(call, before, after, affected);

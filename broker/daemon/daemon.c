@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "broker/daemon/retier.h"
 #include "broker/daemon/timeval.h"
 #include "broker/daemon/workspaces.h"
 #include "drivers/kernel/cgroup.h"
@@ -312,8 +313,9 @@ static int start(struct bh_daemon *daemon, struct bh_error *error)
             bh_workspaces_sweep(daemon, error) < 0 || bh_daemon_reclaim(daemon, error) < 0)
                 return -1;
         bh_audit_add_take(daemon->audit, "broker", "broker.started", NULL,
-                          json_pack("{ssso}", "policy_digest", daemon->policy->digest, "listen",
-                                    bh_listeners_encode(&daemon->listeners)));
+                          json_pack("{sssoso}", "policy_digest", daemon->policy->digest, "listen",
+                                    bh_listeners_encode(&daemon->listeners), "affected",
+                                    bh_retier_all(daemon)));
         bh_daemon_retain(daemon);
         bh_daemon_commit(daemon);
         bh_shims_refill(daemon);

@@ -79,6 +79,9 @@ static void act(struct bh_live *live, const struct bh_agent *agent, struct bh_en
         }
         switch (bh_retier_decide(live->daemon->policy, required, live->record->effective)) {
         case BH_RETIER_KEEP:
+                if (live->drain)
+                        event_free(live->drain); /* of a raise that was taken back */
+                live->drain = NULL;
                 note(affected, live, "kept", "its boundary is strong enough", required);
                 break;
         case BH_RETIER_DRAIN:

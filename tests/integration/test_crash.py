@@ -1,6 +1,7 @@
 """kill -9 of each process at any moment: adopted, or a clean `lost`, nothing left behind,
 nothing lost that was acknowledged (field cases D04, D06)."""
 import contextlib
+import json
 import os
 import pathlib
 import signal
@@ -44,6 +45,30 @@ def test_a_result_of_the_time_without_a_broker_is_found(own_broker):
     execution = broker.execution(identity, wait=5)
     assert (execution["outcome"], execution["exit_code"]) == ("exited", 9)
     assert execution["stdout"]["data"] == "alone\n"
+
+
+def test_a_drain_goes_on_after_a_restart(own_broker):
+    broker = own_broker(policy={"retier": {"on_raise": "drain", "drain_ms": 1500}})
+    agent = broker.agent()
+    identity = broker.begin(["sleep", "100"], agent=agent)
+    change = broker.put(f"/v1/agents/{agent}/capabilities", {"capabilities": ["root.inside"]})
+    assert change.json()["affected"][0]["action"] == "drained"
+    broker.kill()
+    broker.start()
+    assert broker.execution(identity)["state"] == "running"
+    assert broker.execution(identity, wait=20)["outcome"] == "retiered"
+
+
+def test_a_stricter_policy_at_a_start_ends_what_runs_below_it(own_broker):
+    broker = own_broker(policy={"rules": [{"name": "all", "when": {}, "tier": "subprocess",
+                                           "text": "all"}]})
+    identity = broker.begin(["sleep", "100"])
+    broker.kill()
+    policy = json.loads(broker.policy_path().read_text())
+    policy["rules"][0]["tier"] = "vm"
+    broker.policy_path().write_text(json.dumps(policy))
+    broker.start()
+    assert broker.execution(identity, wait=20)["outcome"] == "retiered"
 
 
 def test_limits_hold_without_the_broker(own_broker):

@@ -97,6 +97,23 @@ static void draining_gives_time_and_then_ends_it(void **state)
         assert_string_equal(text_at(kill, "outcome"), "retiered");
 }
 
+static void a_raise_that_is_taken_back_ends_nothing(void **state)
+{
+        (void)state;
+        char id[BH_ID_SIZE];
+        fixture_stop();
+        fixture_start(NULL, "{'retier': {'on_raise': 'drain', 'drain_ms': 150}}");
+        fixture_agent("a1", "['command.run']");
+        fixture_execute("a1", NULL, id);
+        json_decref(fixture_expect(200, "agents.capabilities.put",
+                                   capabilities("a1", "['code.execute']")));
+        _cleanup_json_ json_t *back = fixture_expect(200, "agents.capabilities.put",
+                                                     capabilities("a1", "['command.run']"));
+        assert_string_equal(action_of(back, id), "kept");
+        fixture_sleep_ms(300);
+        fixture_expect_no_shim_frame();
+}
+
 static void what_is_queued_gets_the_newer_set(void **state)
 {
         (void)state;
@@ -155,6 +172,7 @@ int main(void)
                 BROKER_TEST(the_answer_waits_until_the_weak_ones_are_gone),
                 BROKER_TEST(lowering_and_repeating_move_nothing),
                 BROKER_TEST(draining_gives_time_and_then_ends_it),
+                BROKER_TEST(a_raise_that_is_taken_back_ends_nothing),
                 BROKER_TEST(what_is_queued_gets_the_newer_set),
                 BROKER_TEST(a_shim_that_does_not_obey_is_given_up),
         };
