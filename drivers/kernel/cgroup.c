@@ -20,9 +20,8 @@
 #define CONTROLLERS_BYTES 4096
 
 static const char *const control_names[BH_CGROUP_ROLE_COUNT] = {
-        [BH_CGROUP_MEMORY] = "cgroup.memory",
-        [BH_CGROUP_PIDS] = "cgroup.pids",
-        [BH_CGROUP_CPU] = "cgroup.cpu",
+        [BH_CGROUP_MEMORY] = "cgroup.memory", [BH_CGROUP_PIDS] = "cgroup.pids",
+        [BH_CGROUP_CPU] = "cgroup.cpu",       [BH_CGROUP_SHARE] = "cgroup.cpu",
         [BH_CGROUP_KILL] = "cgroup.kill",
 };
 

@@ -140,6 +140,7 @@ static int decide_v1(const struct finds *finds, struct bh_cgroup_topology *topol
         const char *memory = v1_mount(finds, "memory");
         const char *pids = v1_mount(finds, "pids");
         const char *cpu = v1_mount(finds, "cpuacct");
+        const char *share = v1_mount(finds, "cpu");
         const char *freezer = v1_mount(finds, "freezer");
 
         if (!memory)
@@ -161,6 +162,11 @@ static int decide_v1(const struct finds *finds, struct bh_cgroup_topology *topol
                 assign(topology, BH_CGROUP_CPU, cpu, false);
         assign(topology, BH_CGROUP_MEMORY, memory, false);
         assign(topology, BH_CGROUP_PIDS, pids, false);
+        /* A kernel without group scheduling has none to give: every process counts for one. */
+        if (share)
+                assign(topology, BH_CGROUP_SHARE, share, false);
+        else
+                topology->role[BH_CGROUP_SHARE] = topology->role[BH_CGROUP_CPU];
         return 0;
 }
 

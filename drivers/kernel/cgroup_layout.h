@@ -13,8 +13,9 @@
 enum bh_cgroup_role {
         BH_CGROUP_MEMORY,
         BH_CGROUP_PIDS,
-        BH_CGROUP_CPU,  /* accounting */
-        BH_CGROUP_KILL, /* cgroup.kill, or the v1 freezer */
+        BH_CGROUP_CPU,   /* accounting */
+        BH_CGROUP_SHARE, /* of the processors, as one party however many processes it has */
+        BH_CGROUP_KILL,  /* cgroup.kill, or the v1 freezer */
         BH_CGROUP_ROLE_COUNT,
 };
 

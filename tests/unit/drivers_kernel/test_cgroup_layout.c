@@ -67,6 +67,7 @@ static void test_v1(void **state)
         assert_int_equal(topology.count, 4);
         assert_string_equal(mount_of(&topology, BH_CGROUP_MEMORY), "/c/mem ory");
         assert_string_equal(mount_of(&topology, BH_CGROUP_CPU), "/c/cpu,cpuacct");
+        assert_string_equal(mount_of(&topology, BH_CGROUP_SHARE), "/c/cpu,cpuacct");
         assert_string_equal(mount_of(&topology, BH_CGROUP_KILL), "/c/freezer");
 }
 
@@ -81,12 +82,29 @@ static void test_hybrid(void **state)
         give_controllers("hugetlb\n");
         assert_int_equal(bh_cgroup_topology_decide(mountinfo, &topology, &error), 0);
         assert_int_equal(topology.layout, BH_CGROUP_HYBRID);
-        assert_int_equal(topology.count, 3);
+        assert_int_equal(topology.count, 4);
         assert_string_equal(mount_of(&topology, BH_CGROUP_KILL), tree);
         assert_string_equal(mount_of(&topology, BH_CGROUP_CPU), tree);
+        assert_string_equal(mount_of(&topology, BH_CGROUP_SHARE), "/c/cpu,cpuacct");
         assert_true(topology.hierarchies[topology.role[BH_CGROUP_KILL]].v2);
         assert_string_equal(mount_of(&topology, BH_CGROUP_PIDS), "/c/pids");
         assert_false(topology.hierarchies[topology.role[BH_CGROUP_PIDS]].v2);
+}
+
+/* CONFIG_FAIR_GROUP_SCHED is off: nothing shares, and all else works. */
+static void test_hybrid_without_shares(void **state)
+{
+        _cleanup_(bh_cgroup_topology_clear) struct bh_cgroup_topology topology = {0};
+        _cleanup_free_ char *mountinfo = bh_format(
+                "%s41 31 0:38 / %s rw - cgroup2 cgroup2 rw\n",
+                V1("35", "/m", "memory") V1("39", "/p", "pids") V1("32", "/a", "cpuacct"), tree);
+        struct bh_error error = {0};
+
+        (void)state;
+        give_controllers("hugetlb\n");
+        assert_int_equal(bh_cgroup_topology_decide(mountinfo, &topology, &error), 0);
+        assert_int_equal(topology.count, 3);
+        assert_string_equal(mount_of(&topology, BH_CGROUP_SHARE), tree);
 }
 
 static void test_v2(void **state)
@@ -168,9 +186,13 @@ static void test_co_mounted(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_v1),      cmocka_unit_test(test_hybrid),
-                cmocka_unit_test(test_v2),      cmocka_unit_test(test_v2_without_cpu),
-                cmocka_unit_test(test_missing), cmocka_unit_test(test_co_mounted),
+                cmocka_unit_test(test_v1),
+                cmocka_unit_test(test_hybrid),
+                cmocka_unit_test(test_hybrid_without_shares),
+                cmocka_unit_test(test_v2),
+                cmocka_unit_test(test_v2_without_cpu),
+                cmocka_unit_test(test_missing),
+                cmocka_unit_test(test_co_mounted),
         };
 
         return cmocka_run_group_tests(tests, make_tree, remove_tree);
