@@ -9,7 +9,7 @@
 #include "api/problem.h"
 #include "base/json.h"
 
-#define BH_DOCUMENT_MAX ((size_t)1 << 20) /* a body without files' and stdin's data (API §2) */
+#define BH_DOCUMENT_MAX ((size_t)1 << 20) /* a body without files' and stdin's data */
 
 struct bh_body {
         json_t *json;                     /* owned: the wire form */

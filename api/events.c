@@ -1,4 +1,4 @@
-/* GET /v1/executions/{id}/events: Server-Sent Events (API §5). States come as the broker tells
+/* GET /v1/executions/{id}/events: Server-Sent Events. States come as the broker tells
  * them; output is read from the files when the client has room, so a slow client costs one
  * event's text and nothing more. Each event's id says all that was delivered up to it. */
 #include <inttypes.h>

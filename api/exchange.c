@@ -18,8 +18,8 @@
 #include "policy/name.h"
 #include "policy/request.h"
 
-#define BODY_MAX        ((size_t)1 << 20)  /* API §2 */
-#define CARRYING_MAX    ((size_t)8 << 20)  /* API §2: files or stdin ride along */
+#define BODY_MAX        ((size_t)1 << 20)  /* bytes */
+#define CARRYING_MAX    ((size_t)8 << 20)  /* files or stdin ride along */
 #define DISCARD_MAX     ((size_t)64 << 10) /* of a refused request, to keep its connection */
 #define BODY_FIRST      ((size_t)4 << 10)  /* first buffer of a chunked body */
 #define HEADER_TEXT_MAX 255                /* Idempotency-Key, If-Match */

@@ -1,7 +1,7 @@
 /* Looks at every byte that a client sends before libmicrohttpd does, and lets through only
  * requests that are framed beyond doubt (RFC 9112): one of the causes of request smuggling is a
  * parser that repairs, and libmicrohttpd's does (bare LF, folded lines, white space before a
- * colon, the first of two Content-Lengths). It also holds the limits of API §2 on targets and
+ * colon, the first of two Content-Lengths). It also holds the limits on targets and
  * headers, so that they are answered as problems and not by the library's own pages.
  * Pure; called by client.c for each piece that is received. */
 #ifndef BULKHEAD_API_INSPECT_H
@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BH_TARGET_MAX          ((size_t)8 << 10)  /* bytes of a request target (API §2) */
-#define BH_HEADERS_MAX         ((size_t)16 << 10) /* bytes of all header lines (API §2) */
+#define BH_TARGET_MAX          ((size_t)8 << 10)  /* bytes of a request target */
+#define BH_HEADERS_MAX         ((size_t)16 << 10) /* bytes of all header lines */
 #define BH_HEADER_COUNT_MAX    100
 #define BH_PARAMETER_COUNT_MAX 64
 

@@ -1,4 +1,4 @@
-/* Problem documents (RFC 9457, API §2): the one shape of every error that the API answers. */
+/* Problem documents (RFC 9457): the one shape of every error that the API answers. */
 #ifndef BULKHEAD_API_PROBLEM_H
 #define BULKHEAD_API_PROBLEM_H
 

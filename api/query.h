@@ -22,7 +22,7 @@ enum bh_parameter {
         BH_PARAMETER_LIST = BH_PARAMETER_LIMIT | BH_PARAMETER_CURSOR,
 };
 
-#define BH_WAIT_MAX_MS 600000 /* API §5 */
+#define BH_WAIT_MAX_MS 600000
 
 /* Parses query into params (an object). allowed is a set of enum bh_parameter. -1:
  * BH_ERROR_INVALID, whose message names the parameter. */

@@ -1,6 +1,6 @@
 /* A JSON text whose string values may be the bytes of files: what GET /v1/executions/{id} answers.
  * The bytes are encoded piece by piece while they are sent, so that an execution with 64 MiB of
- * output costs the API 64 KiB (FIELD-CASES D09). Called by executions.c, pulled by reply.c. */
+ * output costs the API 64 KiB. Called by executions.c, pulled by reply.c. */
 #ifndef BULKHEAD_API_STREAM_TEXT_H
 #define BULKHEAD_API_STREAM_TEXT_H
 

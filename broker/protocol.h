@@ -36,7 +36,7 @@ enum bh_role {
           BH_ROLES_CHANGE)                                  /* agent, body, if_match? */           \
         X(REVIEW_CREATE, "reviews.create", BH_ROLES_CHANGE) /* agent, body */                      \
         X(REVIEW_LIST, "reviews.list", BH_ROLES_ANY)        /* agent, limit?, cursor? */           \
-        X(DECISION, "decisions.create", BH_ROLES_ANY)       /* body (wire form; API §4) */        \
+        X(DECISION, "decisions.create", BH_ROLES_ANY)       /* body (wire form) */                 \
         /* body (wire form, see policy/request.h), body_digest (of the body as the client sent     \
          * it, canonical), wait_ms?, idempotency_key?; descriptor 0: payload memfd, if any.        \
          * Reply: the execution; descriptors stdout, stderr. */                                    \

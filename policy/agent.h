@@ -1,5 +1,5 @@
-/* What an agent declares (API §3): decoding, scope checks, canonical form, digest, and the
- * difference between two sets. */
+/* What an agent declares (api/openapi.json): decoding, scope checks, canonical form, digest, and
+ * the difference between two sets. */
 #ifndef BULKHEAD_POLICY_AGENT_H
 #define BULKHEAD_POLICY_AGENT_H
 

@@ -1,4 +1,4 @@
-/* The closed vocabulary of capabilities (docs/architecture.md; API §3) and sets of them. */
+/* The closed vocabulary of capabilities (api/openapi.json) and sets of them. */
 #ifndef BULKHEAD_POLICY_CAPABILITY_H
 #define BULKHEAD_POLICY_CAPABILITY_H
 

@@ -34,6 +34,6 @@ void bh_decide(const struct bh_policy *policy, const struct bh_capabilities *cap
                int64_t generation, const struct bh_request *request, const struct bh_host *host,
                struct bh_decision *ret);
 void bh_decision_clear(struct bh_decision *decision);
-json_t *bh_decision_encode(const struct bh_decision *decision); /* API §4 */
+json_t *bh_decision_encode(const struct bh_decision *decision); /* as api/openapi.json has it */
 
 #endif

@@ -175,8 +175,8 @@ static int secrets_proxy_decode(const struct bh_json_at *at, struct bh_policy *p
         return bh_secrets_proxy_decode(at, &policy->secrets_proxy_remote, error);
 }
 
-/* The members of the document (API §1). Each decoder sets what its member says and leaves the
- * rest of the policy as it is. */
+/* The members of the document (docs/policy.md). Each decoder sets what its member says and leaves
+ * the rest of the policy as it is. */
 static const struct {
         const char *name;
         int (*decode)(const struct bh_json_at *at, struct bh_policy *policy,

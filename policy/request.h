@@ -44,7 +44,7 @@ struct bh_request {
         json_t *labels;
 };
 
-/* Decodes the wire form: as in API §5, but `stdin` and each of `files` hold
+/* Decodes the wire form: as in api/openapi.json, but `stdin` and each of `files` hold
  * {"offset": n, "length": n} in place of data and encoding. payload_size bounds them. */
 int bh_request_decode(const struct bh_json_at *at, const struct bh_limit_policy *limits,
                       uint64_t payload_size, struct bh_request **ret, struct bh_error *error);

@@ -168,7 +168,7 @@ static int binding_decode(const struct bh_json_at *at, struct bh_secret_binding 
         return place_decode(&member, binding, error);
 }
 
-/* Names become BULKHEAD_SECRET_<NAME>, where '.', '-' and '_' are one (API §7). */
+/* Names become BULKHEAD_SECRET_<NAME>, where '.', '-' and '_' are one. */
 static bool same_variable(const char *a, const char *b)
 {
         for (; *a && *b; a++, b++) {

@@ -16,7 +16,7 @@
 #define DEFAULT_URL         "unix:/run/bulkhead/api.sock"
 #define OPERATOR_TOKEN_FILE "/var/lib/bulkhead/tokens/operator"
 #define TOKEN_FILE_MAX      4096 /* bytes */
-#define PAGE_MAX            200  /* API, section 2: the largest ?limit= */
+#define PAGE_MAX            200  /* the largest ?limit= */
 
 /* What to do next, by the problem's code, else by its status. */
 static const struct {

@@ -12,7 +12,7 @@
 #include "api/cli/table.h"
 #include "base/error.h"
 
-/* Exit statuses (API, section 1). */
+/* Exit statuses. */
 #define BH_EXIT_OK         0
 #define BH_EXIT_FAILED     1 /* the broker refused or failed */
 #define BH_EXIT_USAGE      2

@@ -14,7 +14,7 @@
 #include "base/fd.h"
 #include "base/utf8.h"
 
-#define BYTES_MAX  ((size_t)8 << 20) /* files and stdin together (API, section 2) */
+#define BYTES_MAX  ((size_t)8 << 20) /* files and stdin together */
 #define CHUNK_SIZE ((size_t)64 << 10)
 
 static const struct {

@@ -1,4 +1,4 @@
-/* The body of an execution request (API, section 5) from command line options. Called by run
+/* The body of an execution request from command line options. Called by run
  * and decide, which take the same ones. */
 #ifndef BULKHEAD_API_CLI_REQUEST_H
 #define BULKHEAD_API_CLI_REQUEST_H

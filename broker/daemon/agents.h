@@ -25,7 +25,7 @@ void bh_agent_clear(struct bh_agent *agent);
 #define BH_ETAG_SIZE 40
 void bh_agent_etag(const struct bh_agent_row *row, char ret[BH_ETAG_SIZE]);
 
-/* API §3, with currency. */
+/* As api/openapi.json has it, with currency. */
 int bh_agent_encode(struct bh_daemon *daemon, const struct bh_agent *agent, json_t **ret,
                     struct bh_error *error);
 

@@ -1,4 +1,4 @@
-/* Whether today's capability set is the one that was reviewed (API §9, dimension currency).
+/* Whether today's capability set is the one that was reviewed.
  * Pure. */
 #ifndef BULKHEAD_BROKER_DAEMON_CURRENCY_H
 #define BULKHEAD_BROKER_DAEMON_CURRENCY_H

@@ -59,7 +59,7 @@ struct bh_execution {
 void bh_execution_free(struct bh_execution *execution);
 BH_DEFINE_CLEANUP(struct bh_execution *, bh_execution, bh_execution_free);
 
-/* API §5, without the bytes of stdout and stderr. */
+/* As api/openapi.json has it, without the bytes of stdout and stderr. */
 json_t *bh_execution_encode(const struct bh_execution *execution);
 
 /* The shim's "result" frame over *execution, which becomes ended. */

@@ -1,4 +1,4 @@
-/* Idempotency keys: the same key and body give the same execution (API §2). */
+/* Idempotency keys: the same key and body give the same execution. */
 #ifndef BULKHEAD_BROKER_DAEMON_IDEMPOTENCY_H
 #define BULKHEAD_BROKER_DAEMON_IDEMPOTENCY_H
 

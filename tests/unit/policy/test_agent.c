@@ -145,7 +145,7 @@ static void test_agent_refusals(void **state)
         }
 }
 
-/* The example of API §3, as it comes back. */
+/* One with everything, as it comes back. */
 static void test_agent_round_trip(void **state)
 {
         _cleanup_json_ json_t *document = parse(

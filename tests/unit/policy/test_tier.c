@@ -1,4 +1,4 @@
-/* The tier that a capability set requires: the table of API §4 over every set, the reasons,
+/* The tier that a capability set requires: the table of the README over every set, the reasons,
  * and rules that say nothing. */
 #include "fixture.h"
 
@@ -12,7 +12,7 @@ static enum bh_tier tier_of(const struct bh_policy *policy, bh_capability_set se
         return bh_decide_tier(policy, set, &reasons);
 }
 
-/* The table of API §4, written a second time. */
+/* The default rules, written a second time. */
 static enum bh_tier expected_tier(bh_capability_set set, bool remote)
 {
         bool code = HAS(set, BH_CAP_CODE_EXECUTE) || HAS(set, BH_CAP_PACKAGE_INSTALL);
