@@ -146,10 +146,11 @@ static int add_prlimit(scmp_filter_ctx filter, int number)
         }
         if (result == 0)
                 result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, number, 2, IS(1, RLIMIT_CORE),
-                                          SCMP_CMP(2, SCMP_CMP_EQ, 0));
+                                          SCMP_CMP(2, SCMP_CMP_EQ, 0, 0));
         if (result == 0)
                 result = seccomp_rule_add(filter, SCMP_ACT_ERRNO(0), number, 3, IS(1, RLIMIT_CORE),
-                                          SCMP_CMP(2, SCMP_CMP_NE, 0), SCMP_CMP(3, SCMP_CMP_EQ, 0));
+                                          SCMP_CMP(2, SCMP_CMP_NE, 0, 0),
+                                          SCMP_CMP(3, SCMP_CMP_EQ, 0, 0));
         return result;
 }
 
