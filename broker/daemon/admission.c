@@ -101,8 +101,20 @@ static int check_names(struct bh_daemon *daemon, const char *tenant,
         return r < 0 ? -1 : 0;
 }
 
+/* The host writes them, past a mount that is read-only for the agent. */
+static int check_files(const struct bh_request *request, const struct bh_plan *plan,
+                       struct bh_error *error)
+{
+        if (request->file_count == 0 || !plan->workspace_name || plan->workspace_writable)
+                return 0;
+        return bh_error_refused(error, "capability_scope_mismatch", "/files",
+                                "files in a named workspace need the capability "
+                                "fs.workspace.write");
+}
+
 static int check_plan(struct bh_daemon *daemon, const char *tenant,
-                      const struct bh_decision *decision, struct bh_error *error)
+                      const struct bh_request *request, const struct bh_decision *decision,
+                      struct bh_error *error)
 {
         if (!decision->available)
                 return bh_decision_refuse(decision, error);
@@ -111,11 +123,23 @@ static int check_plan(struct bh_daemon *daemon, const char *tenant,
         if (plan->secrets.count > 0)
                 return bh_error_refused(error, "secret_missing", "", "there is no secret %s",
                                         plan->secrets.items[0].name);
+        if (check_files(request, plan, error) < 0)
+                return -1;
         if (plan->workspace_name &&
             bh_workspace_user(daemon, tenant, plan->workspace_name, plan->workspace_writable))
                 return bh_error_refused(error, "workspace_busy", "/workspace",
                                         "workspace %s is in use", plan->workspace_name);
         return 0;
+}
+
+int bh_admission_check(struct bh_daemon *daemon, const char *tenant, const struct bh_agent *agent,
+                       const struct bh_request *request, const struct bh_decision *decision,
+                       struct bh_error *error)
+{
+        if (check_names(daemon, tenant, request, error) < 0 ||
+            check_review(daemon, agent, error) < 0)
+                return -1;
+        return check_plan(daemon, tenant, request, decision, error);
 }
 
 static void set_plan(struct bh_execution *record, const struct bh_plan *plan)
@@ -219,6 +243,8 @@ int bh_admission_replan(struct bh_live *live, const struct bh_agent *agent, stru
             !live->record->workspace_writable)
                 r = bh_error_set(error, BH_ERROR_CONFLICT,
                                  "it would now write to a workspace that others may read");
+        if (r == 0)
+                r = check_files(live->request, decision.plan, error);
         if (r == 0) {
                 json_decref(live->plan);
                 live->plan = bh_plan_encode(decision.plan);
@@ -314,12 +340,10 @@ static int admit(struct bh_call *call, const struct params *params, struct bh_er
         _cleanup_(bh_decision_clear) struct bh_decision decision = {0};
         if (bh_request_of_call(call, &params->body, &request, error) < 0)
                 return -1;
-        if (bh_agent_load(daemon, params->tenant, request->agent, &agent, error) < 0 ||
-            check_names(daemon, params->tenant, request, error) < 0 ||
-            check_review(daemon, &agent, error) < 0)
+        if (bh_agent_load(daemon, params->tenant, request->agent, &agent, error) < 0)
                 return -1;
         bh_decision_make(daemon, &agent, request, &decision);
-        if (check_plan(daemon, params->tenant, &decision, error) < 0 ||
+        if (bh_admission_check(daemon, params->tenant, &agent, request, &decision, error) < 0 ||
             check_quota(call, error) < 0)
                 return -1;
         struct bh_live *live =

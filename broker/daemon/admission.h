@@ -4,6 +4,12 @@
 
 #include "broker/daemon/agents.h"
 #include "broker/daemon/executions.h"
+#include "policy/decide.h"
+
+/* All that can refuse a request, but for free places. */
+int bh_admission_check(struct bh_daemon *daemon, const char *tenant, const struct bh_agent *agent,
+                       const struct bh_request *request, const struct bh_decision *decision,
+                       struct bh_error *error);
 
 /* Decides again by the agent's present set, for an execution that is still queued. -1: it can no
  * longer be given what it needs; error->message says why. */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "broker/daemon/admission.h"
 #include "broker/daemon/daemon.h"
 #include "broker/daemon/dispatch.h"
 
@@ -80,6 +81,7 @@ int bh_handle_decision(struct bh_call *call, struct bh_error *error)
         _cleanup_(bh_request_cleanup) struct bh_request *request = NULL;
         _cleanup_(bh_agent_clear) struct bh_agent agent = {0};
         struct bh_decision decision = {0};
+        struct bh_error problem = {0};
         const char *tenant = NULL;
         if (bh_json_object(&params, members, error) < 0 ||
             bh_call_tenant(call, false, &tenant, error) < 0 ||
@@ -90,6 +92,11 @@ int bh_handle_decision(struct bh_call *call, struct bh_error *error)
             bh_agent_load(call->daemon, tenant, request->agent, &agent, error) < 0)
                 return -1;
         bh_decision_make(call->daemon, &agent, request, &decision);
+        if (decision.available &&
+            bh_admission_check(call->daemon, tenant, &agent, request, &decision, &problem) < 0) {
+                decision.available = false;
+                json_array_append_new(decision.problems, json_string(problem.message));
+        }
         bh_call_reply_take(call, 200, bh_decision_encode(&decision));
         bh_decision_clear(&decision);
         return 0;

@@ -45,6 +45,33 @@ def test_without_the_capability_it_is_read_only(broker, workspace):
     assert execution["exit_code"] != 0 and "Read-only" in execution["stderr"]["data"]
 
 
+def test_files_need_the_capability_to_write_a_named_workspace(broker, writer, workspace):
+    reader = broker.agent("command.run", "fs.workspace.read")
+    files = [{"path": "planted", "data": "x"}]
+    answer = broker.submit(["true"], agent=reader, workspace=workspace, files=files, wait=20)
+    assert answer.status_code == 422, answer.text
+    assert answer.json()["code"] == "capability_scope_mismatch"
+    assert answer.json()["errors"][0]["pointer"] == "/files"
+    listed = broker.run(["ls"], agent=writer, workspace=workspace)
+    assert "planted" not in listed["stdout"]["data"]
+    assert broker.run(["cat", "planted"], agent=reader, files=files)["stdout"]["data"] == "x"
+
+
+def test_a_decision_says_what_would_be_refused(broker, writer, workspace):
+    def problems(**members):
+        decision = broker.post("/v1/decisions",
+                               {"agent": writer, "argv": ["true"], **members}).json()
+        assert decision["available"] is not bool(decision["problems"])
+        return " ".join(decision["problems"])
+    assert problems(workspace=workspace) == ""
+    assert "no workspace nowhere" in problems(workspace="nowhere")
+    assert "no image nowhere" in problems(image="nowhere")
+    identity = broker.begin(["sleep", "100"], agent=writer, workspace=workspace)
+    assert "in use" in problems(workspace=workspace)
+    broker.delete(f"/v1/executions/{identity}")
+    broker.execution(identity, wait=20)
+
+
 def test_one_writer_at_a_time(broker, writer, workspace):
     identity = broker.begin(["sleep", "100"], agent=writer, workspace=workspace)
     answer = broker.submit(["true"], agent=writer, workspace=workspace)
