@@ -15,12 +15,17 @@
 #include "policy/host.h"
 #include "policy/plan.h"
 
+struct bh_cgroup_topology;
+
 /* Where a broker keeps things on this host; the same for all its executions. */
 struct bh_driver_host {
         char *state_dir;     /* absolute */
         char *run_dir;       /* absolute */
         char *cgroup_parent; /* "bulkhead.1a2b3c4d", below the root of each hierarchy */
         uid_t uid_base;      /* first host uid of the range given to executions */
+
+        /* What a shim has read while it waited for its order, borrowed. NULL: not yet known. */
+        const struct bh_cgroup_topology *cgroups;
 };
 
 /* Host uids of one execution: two neighbours from the broker's range. */

@@ -14,7 +14,11 @@
 #include "broker/daemon/timeval.h"
 #include "broker/shim_protocol.h"
 
-#define REFILL_DELAY_US      500 /* so that what the turn let out is under way first */
+/* Making a spare costs a third of what an execution does, so while there are enough it waits until
+ * an execution has ended, or else for a while. Where they are few it only lets what the turn let
+ * out get under way. */
+#define REFILL_LATER_US      50000
+#define REFILL_SOON_US       500
 #define FAILURE_DELAY_MS     100 /* doubled with each spare that fails in a row */
 #define FAILURE_DELAY_MAX_MS 5000
 
@@ -188,7 +192,7 @@ void bh_shim_free(struct bh_shim *shim)
         if (!shim)
                 return;
         if (!shim->live) {
-                LIST_REMOVE(shim, entry);
+                TAILQ_REMOVE(&shim->daemon->shims.spares, shim, entry);
                 shim->daemon->shims.spare_count--;
         }
         if (shim->adoption)
@@ -205,9 +209,26 @@ static struct bh_shim *make_spare(struct bh_daemon *daemon, struct bh_error *err
         if (daemon->seams->spawn_shim(daemon, &channel, &process, error) < 0)
                 return NULL;
         struct bh_shim *shim = shim_new_take(daemon, channel, &process);
-        LIST_INSERT_HEAD(&daemon->shims.spares, shim, entry);
+        TAILQ_INSERT_TAIL(&daemon->shims.spares, shim, entry);
         daemon->shims.spare_count++;
         return shim;
+}
+
+static void refill_in(struct bh_daemon *daemon, int64_t delay_us)
+{
+        int failures = daemon->shims.failures < 6 ? daemon->shims.failures : 6;
+        int64_t delay_ms = FAILURE_DELAY_MS << failures;
+        if (failures > 0)
+                delay_us =
+                        1000 * (delay_ms < FAILURE_DELAY_MAX_MS ? delay_ms : FAILURE_DELAY_MAX_MS);
+        const struct timeval delay = {.tv_sec = delay_us / 1000000, .tv_usec = delay_us % 1000000};
+        event_add(daemon->shims.refill, &delay);
+}
+
+static void refill_later(struct bh_daemon *daemon)
+{
+        bool few = daemon->shims.spare_count < daemon->config->spares / 2;
+        refill_in(daemon, few ? REFILL_SOON_US : REFILL_LATER_US);
 }
 
 static void on_refill(evutil_socket_t fd, short what, void *data)
@@ -222,11 +243,12 @@ static void on_refill(evutil_socket_t fd, short what, void *data)
                 daemon->shims.failures++;
                 bh_log_error("shim.spawn_failed", NULL, &error);
         }
-        bh_shims_refill(daemon);
+        refill_later(daemon);
 }
 
 int bh_shims_init(struct bh_daemon *daemon, struct bh_error *error)
 {
+        TAILQ_INIT(&daemon->shims.spares);
         daemon->shims.refill = event_new(daemon->base, -1, 0, on_refill, daemon);
         if (!daemon->shims.refill)
                 return bh_error_set(error, BH_ERROR_INTERNAL, "make a timer");
@@ -235,9 +257,9 @@ int bh_shims_init(struct bh_daemon *daemon, struct bh_error *error)
 
 void bh_shims_clear(struct bh_daemon *daemon)
 {
-        struct bh_shim *shim = LIST_FIRST(&daemon->shims.spares), *next = NULL;
+        struct bh_shim *shim = TAILQ_FIRST(&daemon->shims.spares), *next = NULL;
         for (; shim; shim = next) {
-                next = LIST_NEXT(shim, entry);
+                next = TAILQ_NEXT(shim, entry);
                 bh_shim_free(shim);
         }
         if (daemon->shims.refill)
@@ -247,33 +269,24 @@ void bh_shims_clear(struct bh_daemon *daemon)
 
 void bh_shims_refill(struct bh_daemon *daemon)
 {
-        struct timeval delay = {.tv_usec = REFILL_DELAY_US};
-        int failures = daemon->shims.failures < 6 ? daemon->shims.failures : 6;
-        if (failures > 0) {
-                int delay_ms = FAILURE_DELAY_MS << failures;
-                if (delay_ms > FAILURE_DELAY_MAX_MS)
-                        delay_ms = FAILURE_DELAY_MAX_MS;
-                delay = bh_timeval_ms(delay_ms);
-        }
-        if (!event_pending(daemon->shims.refill, EV_TIMEOUT, NULL))
-                event_add(daemon->shims.refill, &delay);
+        refill_in(daemon, 0);
 }
 
 int bh_shim_assign(struct bh_live *live, struct bh_error *error)
 {
         struct bh_daemon *daemon = live->daemon;
-        struct bh_shim *shim = LIST_FIRST(&daemon->shims.spares);
+        struct bh_shim *shim = TAILQ_FIRST(&daemon->shims.spares); /* the one that is readiest */
         if (!shim)
                 shim = make_spare(daemon, error);
         if (!shim)
                 return bh_error_prefix(error, "start a shim");
-        LIST_REMOVE(shim, entry);
+        TAILQ_REMOVE(&daemon->shims.spares, shim, entry);
         daemon->shims.spare_count--;
         shim->live = live;
         live->shim = shim;
         live->record->shim_pid = shim->process.pid;
         live->record->shim_start_time = shim->process.start_time;
-        bh_shims_refill(daemon);
+        refill_later(daemon);
         return 0;
 }
 
@@ -396,4 +409,5 @@ void bh_shim_taken(struct bh_shim *shim)
 {
         _cleanup_json_ json_t *frame = json_pack("{ss}", "type", "taken");
         bh_link_send(shim->link, frame, NULL, 0);
+        bh_shims_refill(shim->daemon); /* from the loop, when the reply is out, too */
 }

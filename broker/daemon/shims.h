@@ -14,8 +14,8 @@ struct bh_live;
 
 struct bh_shim {
         struct bh_daemon *daemon;
-        LIST_ENTRY(bh_shim) entry; /* spares */
-        struct bh_pidref process;  /* nothing for an adopted one */
+        TAILQ_ENTRY(bh_shim) entry; /* spares, the oldest first */
+        struct bh_pidref process;   /* nothing for an adopted one */
         struct bh_link *link;
         struct bh_live *live;   /* NULL: spare */
         struct event *adoption; /* deadline of the answer to `adopt` */
@@ -23,7 +23,7 @@ struct bh_shim {
         bool adopted;           /* answered `adopt` */
 };
 
-LIST_HEAD(bh_shim_list, bh_shim);
+TAILQ_HEAD(bh_shim_list, bh_shim);
 
 struct bh_shims {
         struct bh_shim_list spares;
@@ -34,7 +34,7 @@ struct bh_shims {
 
 int bh_shims_init(struct bh_daemon *daemon, struct bh_error *error);
 void bh_shims_clear(struct bh_daemon *daemon);
-/* Makes one spare soon, and more after it until there are enough. */
+/* Makes one spare now, and more after it until there are enough. */
 void bh_shims_refill(struct bh_daemon *daemon);
 
 /* Gives live a shim: a spare, or a new one. */

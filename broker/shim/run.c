@@ -277,6 +277,8 @@ static int await_order(struct bh_run *run, struct bh_error *error)
  * unless it left this process in a network namespace that is not its own. */
 static int spare_work(struct bh_run *run, struct bh_error *error)
 {
+        if (bh_cgroup_topology_read(&run->cgroups, error) < 0)
+                bh_log_error("cgroups", NULL, error); /* the execution's driver will say it, too */
         run->gateway_fd = run->settings->gateway_make(error);
         if (run->gateway_fd >= 0)
                 return 0;
@@ -288,6 +290,8 @@ static int spare_work(struct bh_run *run, struct bh_error *error)
 
 static int carry_out_order(struct bh_run *run)
 {
+        if (run->cgroups.count > 0)
+                run->order->host.cgroups = &run->cgroups;
         bh_run_provision(run);
         while (run->started_ms && !run->gone)
                 turn(run);
@@ -307,6 +311,7 @@ static void release(struct bh_run *run)
         bh_start_order_free(run->order);
         json_decref(run->evidence);
         json_decref(run->result);
+        bh_cgroup_topology_clear(&run->cgroups);
 }
 
 int bh_shim_run(const struct bh_shim_settings *settings, int channel_fd)

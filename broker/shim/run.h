@@ -13,6 +13,7 @@
 #include "broker/shim/start_order.h"
 #include "broker/shim/stdin_feed.h"
 #include "broker/shim/watch.h"
+#include "drivers/kernel/cgroup_layout.h"
 
 /* Waits for a start order on channel_fd (taken), carries it out, delivers the result. Returns the
  * program's exit status: 0 also when the broker went away before there was an order. */
@@ -25,7 +26,8 @@ struct bh_run {
         struct bh_control control;
         struct bh_start_order *order;
         const struct bh_driver *driver;
-        struct bh_boundary *boundary; /* NULL: none was built */
+        struct bh_boundary *boundary;      /* NULL: none was built */
+        struct bh_cgroup_topology cgroups; /* of this host; count 0: not read */
         int gateway_fd;
         int directory_fd; /* the execution's; -1 until the broker says go */
 

@@ -328,48 +328,63 @@ int bh_cgroup_list_in(const struct bh_cgroup_topology *topology, const char *par
 
 /* ---- on the topology of this host ---- */
 
+/* The one that the host comes with, or else what is read into room. NULL: neither. */
+static const struct bh_cgroup_topology *topology_of(const struct bh_driver_host *host,
+                                                    struct bh_cgroup_topology *room,
+                                                    struct bh_error *error)
+{
+        if (host->cgroups)
+                return host->cgroups;
+        return bh_cgroup_topology_read(room, error) < 0 ? NULL : room;
+}
+
 int bh_cgroup_install(const struct bh_driver_host *host, struct bh_error *error)
 {
-        _cleanup_(bh_cgroup_topology_clear) struct bh_cgroup_topology topology = {0};
+        _cleanup_(bh_cgroup_topology_clear) struct bh_cgroup_topology room = {0};
+        const struct bh_cgroup_topology *topology = topology_of(host, &room, error);
 
-        if (bh_cgroup_topology_read(&topology, error) < 0)
+        if (!topology)
                 return -1;
-        return bh_cgroup_install_in(&topology, host->cgroup_parent, error);
+        return bh_cgroup_install_in(topology, host->cgroup_parent, error);
 }
 
 int bh_cgroup_uninstall(const struct bh_driver_host *host, struct bh_error *error)
 {
-        _cleanup_(bh_cgroup_topology_clear) struct bh_cgroup_topology topology = {0};
+        _cleanup_(bh_cgroup_topology_clear) struct bh_cgroup_topology room = {0};
+        const struct bh_cgroup_topology *topology = topology_of(host, &room, error);
 
-        if (bh_cgroup_topology_read(&topology, error) < 0)
+        if (!topology)
                 return -1;
-        return bh_cgroup_uninstall_in(&topology, host->cgroup_parent, error);
+        return bh_cgroup_uninstall_in(topology, host->cgroup_parent, error);
 }
 
 int bh_cgroup_create(const struct bh_driver_host *host, const char *id,
                      const struct bh_limits *limits, struct bh_cgroup **ret, struct bh_error *error)
 {
-        _cleanup_(bh_cgroup_topology_clear) struct bh_cgroup_topology topology = {0};
+        _cleanup_(bh_cgroup_topology_clear) struct bh_cgroup_topology room = {0};
+        const struct bh_cgroup_topology *topology = topology_of(host, &room, error);
 
-        if (bh_cgroup_topology_read(&topology, error) < 0)
+        if (!topology)
                 return -1;
-        return bh_cgroup_create_in(&topology, host->cgroup_parent, id, limits, ret, error);
+        return bh_cgroup_create_in(topology, host->cgroup_parent, id, limits, ret, error);
 }
 
 int bh_cgroup_destroy(const struct bh_driver_host *host, const char *id, struct bh_error *error)
 {
-        _cleanup_(bh_cgroup_topology_clear) struct bh_cgroup_topology topology = {0};
+        _cleanup_(bh_cgroup_topology_clear) struct bh_cgroup_topology room = {0};
+        const struct bh_cgroup_topology *topology = topology_of(host, &room, error);
 
-        if (bh_cgroup_topology_read(&topology, error) < 0)
+        if (!topology)
                 return -1;
-        return bh_cgroup_destroy_in(&topology, host->cgroup_parent, id, error);
+        return bh_cgroup_destroy_in(topology, host->cgroup_parent, id, error);
 }
 
 int bh_cgroup_list(const struct bh_driver_host *host, char ***ret, struct bh_error *error)
 {
-        _cleanup_(bh_cgroup_topology_clear) struct bh_cgroup_topology topology = {0};
+        _cleanup_(bh_cgroup_topology_clear) struct bh_cgroup_topology room = {0};
+        const struct bh_cgroup_topology *topology = topology_of(host, &room, error);
 
-        if (bh_cgroup_topology_read(&topology, error) < 0)
+        if (!topology)
                 return -1;
-        return bh_cgroup_list_in(&topology, host->cgroup_parent, ret, error);
+        return bh_cgroup_list_in(topology, host->cgroup_parent, ret, error);
 }
