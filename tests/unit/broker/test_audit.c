@@ -1,3 +1,4 @@
+/* The audit log: numbering, reading, rotation, tampering, and what a crash leaves. */
 #include "unit.h"
 
 #include <fcntl.h>

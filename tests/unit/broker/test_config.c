@@ -1,3 +1,4 @@
+/* Configuration: what is refused and where, what beats what, and addresses. */
 #include "unit.h"
 
 #include <unistd.h>

@@ -1,3 +1,4 @@
+/* Currency: when a review no longer stands for the agent. */
 #include "unit.h"
 
 #include "broker/daemon/currency.h"

@@ -1,3 +1,4 @@
+/* Lists: cursors, limits, and whether there is a next page. */
 #include "unit.h"
 
 #include "broker/daemon/cursor.h"

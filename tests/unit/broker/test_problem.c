@@ -1,3 +1,4 @@
+/* Errors become problems: their codes, and what is not told. */
 #include "unit.h"
 
 #include "broker/daemon/problem.h"

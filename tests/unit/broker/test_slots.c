@@ -1,3 +1,4 @@
+/* Host uids: none is given twice, and what was given back rests first. */
 #include "unit.h"
 
 #include "broker/daemon/slots.h"

@@ -1,3 +1,4 @@
+/* The store: turns, tenants, damage, and what is kept for how long. */
 #include "unit.h"
 
 #include <unistd.h>

@@ -1,3 +1,4 @@
+/* The end of a turn of the event loop: what goes out, and in which order. */
 #include "unit.h"
 
 #include "broker/daemon/turn.h"
