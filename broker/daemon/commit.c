@@ -46,11 +46,13 @@ static void write_audit(struct bh_daemon *daemon)
 {
         const struct timeval delay = bh_timeval_ms(SYNC_MS);
         struct bh_error error = {0};
+        bool writes = !bh_audit_is_written(daemon->audit);
         if (bh_audit_write(daemon->audit, &error) < 0) {
                 retry_later(daemon, &error);
                 return;
         }
-        daemon->store_failed = false;
+        if (writes) /* a turn that only read tells nothing about the disk */
+                daemon->store_failed = false;
         if (daemon->audit_sync && bh_audit_written(daemon->audit) > daemon->audit_synced &&
             !event_pending(daemon->audit_sync, EV_TIMEOUT, NULL))
                 event_add(daemon->audit_sync, &delay);
@@ -98,6 +100,13 @@ static void end_turn(struct bh_daemon *daemon)
         }
         if (!bh_audit_is_written(daemon->audit))
                 write_audit(daemon);
+}
+
+void bh_daemon_retry(struct bh_daemon *daemon)
+{
+        /* Nothing waits for the store any more: whether it can be written, the next one tells. */
+        if (!has_news(daemon) && bh_audit_is_written(daemon->audit))
+                daemon->store_failed = false;
 }
 
 void bh_daemon_commit(struct bh_daemon *daemon)

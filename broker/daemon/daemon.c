@@ -58,10 +58,9 @@ static void on_minute(evutil_socket_t fd, short what, void *data)
 
 static void on_retry(evutil_socket_t fd, short what, void *data)
 {
-        /* The end of every turn stores what is behind. */
         (void)fd;
         (void)what;
-        (void)data;
+        bh_daemon_retry(data); /* the end of this turn, as of every one, stores what is behind */
 }
 
 static void on_sync(evutil_socket_t fd, short what, void *data)

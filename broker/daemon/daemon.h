@@ -88,6 +88,8 @@ void bh_daemon_drain(struct bh_daemon *daemon);
 
 /* commit.c: makes the turn durable and lets its actions out. */
 void bh_daemon_commit(struct bh_daemon *daemon);
+/* A while after a turn that could not be stored. */
+void bh_daemon_retry(struct bh_daemon *daemon);
 
 /* commit.c: after it the store may let go of what is in the audit file. */
 void bh_daemon_sync_audit(struct bh_daemon *daemon);

@@ -170,8 +170,9 @@ class Broker:
             left += [f"process {pid}" for pid in self.processes()]
             mounts = pathlib.Path("/proc/mounts").read_text()
             left += [f"mount {line}" for line in mounts.splitlines() if str(self.directory) in line]
-            left += [f"loop {path}" for path in pathlib.Path("/sys/block").glob("loop*/loop/backing_file")
-                     if str(self.directory) in path.read_text()]
+            for path in pathlib.Path("/sys/block").glob("loop*/loop/backing_file"):
+                with contextlib.suppress(OSError):  # detached in between
+                    left += [f"loop {path}"] if str(self.directory) in path.read_text() else []
             return left
         end = time.monotonic() + 5
         while look() and time.monotonic() < end:
