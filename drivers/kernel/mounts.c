@@ -81,24 +81,18 @@ int bh_mount_idmap(int mount, int user_namespace, uint64_t attributes)
         return set_attributes(mount, &wanted, false);
 }
 
+/* cmdline: hosts keep passwords there. kallsyms, modules: true addresses, where perf is for all. */
 const struct bh_proc_entry bh_proc_masked[] = {
-        {"/proc/kcore", BH_PROC_FILE},
-        {"/proc/keys", BH_PROC_FILE},
-        {"/proc/key-users", BH_PROC_FILE},
-        {"/proc/kmsg", BH_PROC_FILE},
-        {"/proc/latency_stats", BH_PROC_FILE},
-        {"/proc/sched_debug", BH_PROC_FILE},
-        {"/proc/sysrq-trigger", BH_PROC_FILE},
-        {"/proc/timer_list", BH_PROC_FILE},
-        {"/proc/timer_stats", BH_PROC_FILE},
-        {"/proc/acpi", BH_PROC_DIRECTORY},
-        {"/proc/asound", BH_PROC_DIRECTORY},
-        {"/proc/scsi", BH_PROC_DIRECTORY},
-        {"/proc/bus", BH_PROC_READ_ONLY},
-        {"/proc/fs", BH_PROC_READ_ONLY},
-        {"/proc/irq", BH_PROC_READ_ONLY},
-        {"/proc/sys", BH_PROC_READ_ONLY},
-        {NULL, BH_PROC_FILE},
+        {"/proc/cmdline", BH_PROC_FILE},       {"/proc/kallsyms", BH_PROC_FILE},
+        {"/proc/kcore", BH_PROC_FILE},         {"/proc/keys", BH_PROC_FILE},
+        {"/proc/key-users", BH_PROC_FILE},     {"/proc/kmsg", BH_PROC_FILE},
+        {"/proc/latency_stats", BH_PROC_FILE}, {"/proc/modules", BH_PROC_FILE},
+        {"/proc/sched_debug", BH_PROC_FILE},   {"/proc/sysrq-trigger", BH_PROC_FILE},
+        {"/proc/timer_list", BH_PROC_FILE},    {"/proc/timer_stats", BH_PROC_FILE},
+        {"/proc/acpi", BH_PROC_DIRECTORY},     {"/proc/asound", BH_PROC_DIRECTORY},
+        {"/proc/scsi", BH_PROC_DIRECTORY},     {"/proc/bus", BH_PROC_READ_ONLY},
+        {"/proc/fs", BH_PROC_READ_ONLY},       {"/proc/irq", BH_PROC_READ_ONLY},
+        {"/proc/sys", BH_PROC_READ_ONLY},      {NULL, BH_PROC_FILE},
 };
 
 /* mount(2) binds in one call where open_tree and move_mount need two; a bind has the

@@ -217,6 +217,7 @@ static void terminal_input(const struct canaries *canaries, struct outcome *outc
         }
 
 READ(read_kcore, "/proc/kcore")
+READ(read_command_line, "/proc/cmdline")
 READ(read_kmsg, "/proc/kmsg")
 READ(read_pagemap_counts, "/proc/kpagecount")
 READ(read_host_keys, "/proc/keys")
@@ -299,6 +300,7 @@ const struct attempt kernel_attempts[] = {
         {"entry-x32", "a system call by an x32 number", entry_x32},
         {"terminal-input", "put a byte into a terminal's input (TIOCSTI)", terminal_input},
         {"read-kcore", "read /proc/kcore", read_kcore},
+        {"read-command-line", "read the kernel's /proc/cmdline", read_command_line},
         {"read-kmsg", "read /proc/kmsg", read_kmsg},
         {"read-kpagecount", "read /proc/kpagecount", read_pagemap_counts},
         {"read-keys", "read /proc/keys", read_host_keys},
