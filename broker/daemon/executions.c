@@ -269,6 +269,15 @@ int bh_executions_store(struct bh_daemon *daemon, struct bh_error *error)
         return 0;
 }
 
+/* After the turn's replies, so that nobody's answer waits while the shim ends. */
+static void let_end(void *data, bool committed)
+{
+        struct bh_shim *shim = data;
+        (void)committed;
+        bh_shim_taken(shim);
+        bh_shim_free(shim);
+}
+
 void bh_executions_stored(struct bh_daemon *daemon)
 {
         struct bh_live *live = TAILQ_FIRST(&daemon->executions.all);
@@ -282,7 +291,8 @@ void bh_executions_stored(struct bh_daemon *daemon)
                         live->stored = true;
                         if (live->record->state == BH_EXECUTION_ENDED) {
                                 if (live->shim)
-                                        bh_shim_taken(live->shim);
+                                        bh_turn_after(&daemon->turn, BH_TURN_REPLY, let_end,
+                                                      bh_steal_ptr(&live->shim));
                                 bh_live_free(live);
                         }
                 }

@@ -140,8 +140,10 @@ static int start_pump(struct bh_run *run, struct bh_error *error)
                                           .buffer = run->settings->buffer,
                                           .buffer_size = run->settings->buffer_size};
 
-        if (bh_pump_start(&streams, &run->pump, error) < 0)
+        if (!run->idle_pump && bh_pump_new(&run->idle_pump, error) < 0)
                 return bh_error_control(error, "limit.output");
+        run->pump = bh_steal_ptr(&run->idle_pump);
+        bh_pump_start(run->pump, &streams);
         run->out = streams.out;
         run->err = streams.err;
         run->in = streams.in;

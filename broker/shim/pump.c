@@ -22,7 +22,7 @@ struct bh_pump {
         struct bh_pump_streams streams; /* the thread's */
         pthread_t thread;
         int news, orders; /* eventfds: thread → loop, loop → thread */
-        atomic_bool tells, input_ended;
+        atomic_bool started, tells, input_ended;
 
         pthread_mutex_t lock; /* of what follows; never held while a pipe is touched */
         struct bh_capture out, err;
@@ -97,7 +97,10 @@ static void turn(struct bh_pump *pump)
 static void *run(void *data)
 {
         struct bh_pump *pump = data;
+        struct pollfd start = {.fd = pump->orders, .events = POLLIN};
 
+        while (!atomic_load(&pump->started))
+                (void)poll(&start, 1, -1);
         while (!is_done(&pump->streams))
                 turn(pump);
         return NULL;
@@ -129,14 +132,13 @@ static void clear(struct bh_pump *pump)
         free(pump);
 }
 
-int bh_pump_start(struct bh_pump_streams *streams, struct bh_pump **ret, struct bh_error *error)
+int bh_pump_new(struct bh_pump **ret, struct bh_error *error)
 {
         struct bh_pump *pump = bh_alloc(sizeof(*pump));
         int result;
 
-        pump->streams = *streams;
-        pump->out = streams->out;
-        pump->err = streams->err;
+        pump->streams.out = pump->streams.err = BH_CAPTURE_NONE;
+        pump->streams.in = BH_STDIN_FEED_NONE;
         pthread_mutex_init(&pump->lock, NULL);
         pump->news = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         pump->orders = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -145,11 +147,25 @@ int bh_pump_start(struct bh_pump_streams *streams, struct bh_pump **ret, struct 
                 clear(pump);
                 return bh_error_errno(error, result, "start the thread that moves the output");
         }
+        *ret = pump;
+        return 0;
+}
+
+static void let_go(struct bh_pump *pump)
+{
+        atomic_store(&pump->started, true);
+        (void)eventfd_write(pump->orders, 1);
+}
+
+void bh_pump_start(struct bh_pump *pump, struct bh_pump_streams *streams)
+{
+        pump->streams = *streams;
+        pump->out = streams->out;
+        pump->err = streams->err;
+        let_go(pump);
         streams->out.pipe_fd = streams->out.file_fd = -1;
         streams->err.pipe_fd = streams->err.file_fd = -1;
         streams->in.pipe_fd = -1;
-        *ret = pump;
-        return 0;
 }
 
 int bh_pump_news_fd(const struct bh_pump *pump)
@@ -187,7 +203,11 @@ void bh_pump_free(struct bh_pump *pump)
 {
         struct bh_capture out, err;
 
-        if (!pump || !bh_pump_look(pump, &out, &err))
+        if (!pump)
+                return;
+        if (!atomic_load(&pump->started))
+                let_go(pump); /* without streams it ends at once */
+        else if (!bh_pump_look(pump, &out, &err))
                 return;
         pthread_join(pump->thread, NULL);
         bh_capture_close(&pump->streams.out);

@@ -22,9 +22,12 @@ struct bh_pump_streams {
         size_t buffer_size;
 };
 
-/* Only when no process will be forked any more. Takes the descriptors of *streams (and marks
- * them as gone there) when it succeeds. */
-int bh_pump_start(struct bh_pump_streams *streams, struct bh_pump **ret, struct bh_error *error);
+/* Starts the thread, which waits and holds no lock: processes may still be forked. */
+int bh_pump_new(struct bh_pump **ret, struct bh_error *error);
+
+/* Only when no process will be forked any more. Once. Takes the descriptors of *streams (and
+ * marks them as gone there). */
+void bh_pump_start(struct bh_pump *pump, struct bh_pump_streams *streams);
 
 /* Readable when output came while it is told to say so, and when all has been moved. */
 int bh_pump_news_fd(const struct bh_pump *pump);
@@ -37,8 +40,8 @@ bool bh_pump_look(struct bh_pump *pump, struct bh_capture *ret_out, struct bh_ca
 /* Ends stdin: the workload is gone, and only what is left in the pipes is still to come. */
 void bh_pump_end_input(struct bh_pump *pump);
 
-/* Joins the thread when it is done. When it is not, against everything that we know, it is left
- * to the end of the process. */
+/* Accepts NULL. Joins the thread when it is done or was never started. When it is not, against
+ * everything that we know, it is left to the end of the process. */
 void bh_pump_free(struct bh_pump *pump);
 
 #endif

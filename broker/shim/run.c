@@ -273,12 +273,14 @@ static int await_order(struct bh_run *run, struct bh_error *error)
         }
 }
 
-/* What can be done before it is known what for. A gateway that fails now is tried again then,
- * unless it left this process in a network namespace that is not its own. */
+/* What can be done before it is known what for. What fails now is tried again then, but for a
+ * gateway that left this process in a network namespace that is not its own. */
 static int spare_work(struct bh_run *run, struct bh_error *error)
 {
         if (bh_cgroup_topology_read(&run->cgroups, error) < 0)
-                bh_log_error("cgroups", NULL, error); /* the execution's driver will say it, too */
+                bh_log_error("cgroups", NULL, error);
+        if (bh_pump_new(&run->idle_pump, error) < 0)
+                bh_log_error("pump", NULL, error);
         run->gateway_fd = run->settings->gateway_make(error);
         if (run->gateway_fd >= 0)
                 return 0;
@@ -303,6 +305,7 @@ static void release(struct bh_run *run)
 {
         bh_control_close(&run->control);
         bh_pump_free(run->pump);
+        bh_pump_free(run->idle_pump);
         bh_capture_close(&run->out);
         bh_capture_close(&run->err);
         bh_stdin_feed_close(&run->in);

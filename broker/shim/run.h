@@ -34,6 +34,7 @@ struct bh_run {
         /* Once there is a pump the descriptors are its, and the counts are what it last said. */
         struct bh_capture out, err;
         struct bh_stdin_feed in;
+        struct bh_pump *idle_pump; /* the thread, until then */
         struct bh_pump *pump;
         struct bh_deadline deadline;
         struct bh_watch watch;

@@ -161,12 +161,20 @@ static const char *control_of(const struct bh_cgroup_topology *topology, size_t 
         return control_names[role];
 }
 
+static int read_cpu(const struct bh_cgroup *cgroup, int64_t *ret_us, struct bh_error *error)
+{
+        int directory = directory_of(cgroup, BH_CGROUP_CPU);
+
+        return cgroup->layout == BH_CGROUP_V1 ? bh_cgroup_v1_cpu(directory, ret_us, error)
+                                              : bh_cgroup_v2_cpu(directory, ret_us, error);
+}
+
 static int set_limits(const struct bh_cgroup *cgroup, const struct bh_limits *limits,
                       struct bh_error *error)
 {
         int64_t bytes = limits->value[BH_LIMIT_MEMORY_BYTES];
         int memory = directory_of(cgroup, BH_CGROUP_MEMORY);
-        struct bh_usage usage;
+        int64_t cpu_us;
 
         if ((cgroup->layout == BH_CGROUP_V2 ? bh_cgroup_v2_set_memory(memory, bytes, error)
                                             : bh_cgroup_v1_set_memory(memory, bytes, error)) < 0)
@@ -175,7 +183,7 @@ static int set_limits(const struct bh_cgroup *cgroup, const struct bh_limits *li
                                error) < 0)
                 return bh_error_control(error, "cgroup.pids");
         /* Accounting has nothing to set; a CPU limit needs it to be readable. */
-        if (bh_cgroup_usage(cgroup, &usage, error) < 0)
+        if (read_cpu(cgroup, &cpu_us, error) < 0)
                 return bh_error_control(error, "cgroup.cpu");
         if (cgroup->layout != BH_CGROUP_V1 &&
             faccessat(directory_of(cgroup, BH_CGROUP_KILL), "cgroup.kill", W_OK, 0) < 0) {
@@ -234,11 +242,9 @@ int bh_cgroup_join_v1(const struct bh_cgroup *cgroup)
 int bh_cgroup_usage(const struct bh_cgroup *cgroup, struct bh_usage *ret, struct bh_error *error)
 {
         int memory = directory_of(cgroup, BH_CGROUP_MEMORY);
-        int cpu = directory_of(cgroup, BH_CGROUP_CPU);
         struct bh_usage usage = {0};
 
-        if ((cgroup->layout == BH_CGROUP_V1 ? bh_cgroup_v1_cpu(cpu, &usage.cpu_us, error)
-                                            : bh_cgroup_v2_cpu(cpu, &usage.cpu_us, error)) < 0 ||
+        if (read_cpu(cgroup, &usage.cpu_us, error) < 0 ||
             (cgroup->layout == BH_CGROUP_V2 ? bh_cgroup_v2_memory(memory, &usage, error)
                                             : bh_cgroup_v1_memory(memory, &usage, error)) < 0)
                 return -1;
@@ -259,14 +265,12 @@ json_t *bh_cgroup_observe(const struct bh_cgroup *cgroup)
 {
         int memory = directory_of(cgroup, BH_CGROUP_MEMORY);
         bool v2 = cgroup->layout == BH_CGROUP_V2;
-        struct bh_usage usage;
-        int64_t pids;
+        int64_t pids, us;
         json_t *pids_max = bh_cgroup_read_number(directory_of(cgroup, BH_CGROUP_PIDS), "pids.max",
                                                  &pids, NULL) < 0
                                    ? json_null()
                                    : json_integer(pids);
-        json_t *cpu_us = bh_cgroup_usage(cgroup, &usage, NULL) < 0 ? json_null()
-                                                                   : json_integer(usage.cpu_us);
+        json_t *cpu_us = read_cpu(cgroup, &us, NULL) < 0 ? json_null() : json_integer(us);
 
         return json_pack("{so s{so} s{so} ss ss ss}", "memory",
                          v2 ? bh_cgroup_v2_observe_memory(memory)
