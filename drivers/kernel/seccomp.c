@@ -6,6 +6,7 @@
 #include <linux/seccomp.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <stdbool.h>
@@ -33,11 +34,12 @@
 #define CLONE_NEW_ANY                                                                  \
         (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | \
          CLONE_NEWPID | CLONE_NEWNET)
-#define SOCKET_TYPE_MASK 0xfU /* socket(2): below SOCK_NONBLOCK and SOCK_CLOEXEC */
-#define NETLINK_FAMILY   16U  /* AF_NETLINK */
-#define PERSONALITY_ASK  0xffffffffU
-#define PROGRAM_MAX      BPF_MAXINSNS
-#define FILE_MAX         (BH_DIGEST_TEXT_SIZE + PROGRAM_MAX * sizeof(struct sock_filter))
+#define SOCKET_TYPE_MASK    0xfU /* socket(2): below SOCK_NONBLOCK and SOCK_CLOEXEC */
+#define TCP_MD5SIG_EXTENDED 32U  /* linux/tcp.h */
+#define TCP_KEYS            38U  /* TCP_AO_ADD_KEY, linux/tcp.h of Linux 6.7 */
+#define PERSONALITY_ASK     0xffffffffU
+#define PROGRAM_MAX         BPF_MAXINSNS
+#define FILE_MAX            (BH_DIGEST_TEXT_SIZE + PROGRAM_MAX * sizeof(struct sock_filter))
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define LOW_WORD(argument) offsetof(struct seccomp_data, args[argument])
@@ -78,7 +80,6 @@ static const struct alternative alternatives[] = {
         {"socket", 3, {IS(0, AF_INET6), TYPE(SOCK_STREAM), IS(2, IPPROTO_TCP)}},
         {"socket", 3, {IS(0, AF_INET6), TYPE(SOCK_DGRAM), IS(2, 0)}},
         {"socket", 3, {IS(0, AF_INET6), TYPE(SOCK_DGRAM), IS(2, IPPROTO_UDP)}},
-        {"socket", 2, {IS(0, NETLINK_FAMILY), IS(2, 0)}}, /* getifaddrs(3), getaddrinfo(3) */
         {"socketpair", 1, {IS(0, AF_UNIX)}},
         {"personality", 1, {IS(0, 0)}},
         {"personality", 1, {IS(0, PERSONALITY_ASK)}},
@@ -209,6 +210,21 @@ static const struct exception {
          2,
          {SO_ATTACH_FILTER, SO_ATTACH_BPF, SO_ATTACH_REUSEPORT_CBPF, SO_ATTACH_REUSEPORT_EBPF},
          REFUSE},
+        {SYS_setsockopt,
+         1,
+         IPPROTO_IP,
+         2,
+         {IP_ADD_MEMBERSHIP, IP_ADD_SOURCE_MEMBERSHIP, IP_BLOCK_SOURCE, IP_MSFILTER,
+          MCAST_JOIN_GROUP, MCAST_JOIN_SOURCE_GROUP, MCAST_BLOCK_SOURCE, MCAST_MSFILTER},
+         REFUSE},
+        {SYS_setsockopt,
+         1,
+         IPPROTO_IPV6,
+         2,
+         {IPV6_JOIN_GROUP, IPV6_JOIN_ANYCAST, MCAST_JOIN_GROUP, MCAST_JOIN_SOURCE_GROUP,
+          MCAST_BLOCK_SOURCE, MCAST_MSFILTER},
+         REFUSE},
+        {SYS_setsockopt, 1, IPPROTO_TCP, 2, {TCP_MD5SIG, TCP_MD5SIG_EXTENDED, TCP_KEYS}, REFUSE},
         {SYS_setrlimit, -1, 0, 0, {RLIMIT_CORE}, UNCHANGED},
         {SYS_seccomp, -1, 0, 0, {SECCOMP_SET_MODE_FILTER}, NOT_BUILT_IN},
         {SYS_prctl, 0, PR_SET_SECCOMP, 1, {SECCOMP_MODE_FILTER}, NOT_BUILT_IN},
@@ -228,25 +244,38 @@ static unsigned refused_count(const struct exception *exception)
         return count;
 }
 
-static unsigned exception_length(const struct exception *exception)
+/* Whether an exception is of the same call as the one before it. */
+static bool is_another(size_t index)
 {
-        return EXCEPTION_FIXED + (exception->condition >= 0 ? 2 : 0) + refused_count(exception);
+        return index > 0 && index < EXCEPTIONS &&
+               exceptions[index].number == exceptions[index - 1].number;
+}
+
+static unsigned exception_length(size_t index)
+{
+        const struct exception *exception = &exceptions[index];
+
+        return EXCEPTION_FIXED + (is_another(index) ? 1 : 0) + (exception->condition >= 0 ? 2 : 0) +
+               refused_count(exception);
 }
 
 /* Writes one exception. The accumulator holds the call's number, also after it when the call is
  * another one; `rest` is how many instructions of the head follow it. */
-static struct sock_filter *write_exception(struct sock_filter *to,
-                                           const struct exception *exception, unsigned rest)
+static void write_exception(struct sock_filter *to, size_t index, unsigned rest)
 {
+        const struct exception *exception = &exceptions[index];
         unsigned count = refused_count(exception);
-        unsigned char length = (unsigned char)exception_length(exception);
+        unsigned after = EXCEPTION_FIXED - 1 + (exception->condition >= 0 ? 2 : 0) + count;
 
+        if (is_another(index))
+                *to++ = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+                                                     offsetof(struct seccomp_data, nr));
         *to++ = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, exception->number, 0,
-                                             (unsigned char)(length - 1));
+                                             (unsigned char)after);
         if (exception->condition >= 0) {
                 *to++ = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
                                                      (unsigned)LOW_WORD(exception->condition));
-                /* To the jump to the body. */
+                /* To the way on. */
                 *to++ = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, exception->value, 0,
                                                      (unsigned char)(1 + count));
         }
@@ -256,9 +285,10 @@ static struct sock_filter *write_exception(struct sock_filter *to,
                 *to++ = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
                                                      exception->refused[i],
                                                      (unsigned char)(count - i), 0);
-        *to++ = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JA, 1 + rest, 0, 0);
+        /* On to the next exception of this call, or to the body. */
+        *to++ = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JA,
+                                             1 + (is_another(index + 1) ? 0 : rest), 0, 0);
         *to++ = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, exception->answer);
-        return to;
 }
 
 /* What libseccomp cannot say, put before what it made: the exceptions, and "newer than N".
@@ -269,7 +299,7 @@ static unsigned short write_head(struct sock_filter *head)
         unsigned length = PREFIX_LENGTH, done = PREFIX_LENGTH;
 
         for (size_t i = 0; i < EXCEPTIONS; i++)
-                length += exception_length(&exceptions[i]);
+                length += exception_length(i);
         {
                 const struct sock_filter prefix[PREFIX_LENGTH] = {
                         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
@@ -285,9 +315,8 @@ static unsigned short write_head(struct sock_filter *head)
                 memcpy(head, prefix, sizeof(prefix));
         }
         for (size_t i = 0; i < EXCEPTIONS; i++) {
-                done += exception_length(&exceptions[i]);
-                write_exception(head + done - exception_length(&exceptions[i]), &exceptions[i],
-                                length - done);
+                done += exception_length(i);
+                write_exception(head + done - exception_length(i), i, length - done);
         }
         return (unsigned short)length;
 }

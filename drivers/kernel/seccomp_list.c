@@ -315,7 +315,7 @@ const char *bh_seccomp_condition_text(enum bh_seccomp_condition condition)
         case BH_SECCOMP_CLONE:
                 return "without CLONE_NEW*";
         case BH_SECCOMP_SOCKET:
-                return "unix; inet, inet6 for TCP and UDP; netlink for NETLINK_ROUTE";
+                return "unix; inet, inet6 for TCP and UDP";
         case BH_SECCOMP_SOCKETPAIR:
                 return "unix";
         case BH_SECCOMP_PERSONALITY:
@@ -328,7 +328,7 @@ const char *bh_seccomp_condition_text(enum bh_seccomp_condition condition)
         case BH_SECCOMP_FILTER:
                 return "but seccomp filters";
         case BH_SECCOMP_SETSOCKOPT:
-                return "but filter programs";
+                return "but filter programs, multicast groups, keys of TCP";
         case BH_SECCOMP_MMAP:
         case BH_SECCOMP_MEMFD:
         case BH_SECCOMP_SHMGET:

@@ -13,15 +13,16 @@
 
 enum bh_seccomp_condition {
         BH_SECCOMP_ALWAYS,
-        BH_SECCOMP_CLONE,       /* no CLONE_NEW* flag */
-        BH_SECCOMP_SOCKET,      /* unix; inet and inet6 for TCP and UDP; netlink for routes only */
+        BH_SECCOMP_CLONE,  /* no CLONE_NEW* flag */
+        BH_SECCOMP_SOCKET, /* unix; inet and inet6 for TCP and UDP. Queues of netlink count nowhere
+                            */
         BH_SECCOMP_SOCKETPAIR,  /* unix only */
         BH_SECCOMP_PERSONALITY, /* the default one, or asking */
         BH_SECCOMP_MKNOD,       /* regular files, fifos and sockets */
         BH_SECCOMP_MKNODAT,
         BH_SECCOMP_IOCTL,      /* neither into a terminal nor what loads a module of the network */
         BH_SECCOMP_FILTER,     /* no more filters, for the same reason as below */
-        BH_SECCOMP_SETSOCKOPT, /* no filter programs: the memory of compiled ones is nobody's */
+        BH_SECCOMP_SETSOCKOPT, /* nothing that takes the kernel's memory and counts nowhere */
         BH_SECCOMP_MMAP,       /* no page of the huge page pool, which no memory limit counts */
         BH_SECCOMP_MEMFD,
         BH_SECCOMP_SHMGET,

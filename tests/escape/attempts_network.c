@@ -40,6 +40,7 @@ SOCKET(raw_ip, AF_INET, SOCK_RAW, IPPROTO_RAW)
 SOCKET(packet, AF_PACKET, SOCK_RAW, htons(ETH_P_ALL))
 SOCKET(vsock, AF_VSOCK, SOCK_STREAM, 0)
 SOCKET(alg, AF_ALG, SOCK_SEQPACKET, 0)
+SOCKET(netlink_route, AF_NETLINK, SOCK_RAW, NETLINK_ROUTE)
 SOCKET(netlink_audit, AF_NETLINK, SOCK_RAW, NETLINK_AUDIT)
 SOCKET(netlink_netfilter, AF_NETLINK, SOCK_RAW, NETLINK_NETFILTER)
 SOCKET(netlink_generic, AF_NETLINK, SOCK_RAW, NETLINK_GENERIC)
@@ -412,6 +413,8 @@ const struct attempt network_attempts[] = {
         {"packet-socket", "a packet socket", packet},
         {"vsock", "a socket to the hypervisor", vsock},
         {"alg-socket", "a socket to the kernel's ciphers", alg},
+        {"netlink-route", "netlink to interfaces and routes, whose queues count nowhere",
+         netlink_route},
         {"netlink-audit", "netlink to the audit system", netlink_audit},
         {"netlink-netfilter", "netlink to the firewall", netlink_netfilter},
         {"netlink-generic", "generic netlink", netlink_generic},

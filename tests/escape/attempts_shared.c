@@ -95,6 +95,20 @@ static void more_filters(const struct canaries *canaries, struct outcome *outcom
                 judge(outcome, 0);
 }
 
+/* Memberships are the kernel's memory, and count nowhere. */
+static void multicast_group(const struct canaries *canaries, struct outcome *outcome)
+{
+        struct ip_mreqn request = {.imr_multiaddr.s_addr = htonl(0xe00000fb), .imr_ifindex = 1};
+        int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+        (void)canaries;
+        if (fd < 0)
+                unknown(outcome, "no socket: %s", strerror(errno));
+        else
+                judge(outcome,
+                      setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &request, sizeof(request)));
+}
+
 /* Each is a module of the host on most of them: SCTP, UDP-Lite, MPTCP, SMC, L2TP, ping. */
 static void socket_protocols(const struct canaries *canaries, struct outcome *outcome)
 {
@@ -154,6 +168,7 @@ const struct attempt shared_attempts[] = {
         {"huge-file", "make a file of huge pages", huge_file},
         {"huge-segment", "make a System V segment of huge pages", huge_segment},
         {"socket-filter", "attach a filter program to a socket", socket_filter},
+        {"multicast-group", "join a multicast group", multicast_group},
         {"more-filters", "load another seccomp filter", more_filters},
         {"socket-protocols", "a socket of a protocol that is a module", socket_protocols},
         {"bridge-and-vlan", "requests that load the bridge and VLAN modules", bridge_and_vlan},

@@ -7,6 +7,7 @@
 #include <linux/seccomp.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <setjmp.h>
@@ -286,7 +287,7 @@ static void test_sockets(void **state)
                 {AF_INET, SOCK_DGRAM, 115, REFUSED},   /* L2TP */
                 {AF_INET, SOCK_DGRAM, 1, REFUSED},     /* ICMP */
                 {AF_INET6, SOCK_DGRAM, 17, ALLOWED},
-                {AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE, ALLOWED},
+                {AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE, REFUSED},
                 {AF_INET, SOCK_RAW, 1, REFUSED},
                 {AF_INET6, SOCK_RAW, 58, REFUSED},
                 {AF_INET, SOCK_PACKET, 0, REFUSED},
@@ -336,6 +337,11 @@ static void test_socket_options(void **state)
         assert_int_equal(ask(SYS_setsockopt, 3, SOL_SOCKET, SO_ATTACH_FILTER), REFUSED);
         assert_int_equal(ask(SYS_setsockopt, 3, SOL_SOCKET, SO_ATTACH_BPF), REFUSED);
         assert_int_equal(ask(SYS_setsockopt, 3, SOL_SOCKET, SO_ATTACH_REUSEPORT_EBPF), REFUSED);
+        assert_int_equal(ask(SYS_setsockopt, 3, IPPROTO_TCP, TCP_NODELAY), ALLOWED);
+        assert_int_equal(ask(SYS_setsockopt, 3, IPPROTO_TCP, TCP_MD5SIG), REFUSED);
+        assert_int_equal(ask(SYS_setsockopt, 3, IPPROTO_IP, IP_TOS), ALLOWED);
+        assert_int_equal(ask(SYS_setsockopt, 3, IPPROTO_IP, IP_ADD_MEMBERSHIP), REFUSED);
+        assert_int_equal(ask(SYS_setsockopt, 3, IPPROTO_IPV6, IPV6_JOIN_GROUP), REFUSED);
         assert_int_equal(ask(SYS_setsockopt, 3, JUNK | SOL_SOCKET, JUNK | SO_ATTACH_FILTER),
                          REFUSED);
 }
