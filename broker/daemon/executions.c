@@ -9,10 +9,14 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "broker/daemon/daemon.h"
+#include "broker/daemon/timeval.h"
 #include "broker/daemon/watch.h"
 
 /* What a shim may take to end its boundary and say so, before it is ended itself. */
 #define KILL_SECONDS 20
+
+/* What a shim may take longer than the wall limit of its execution. */
+#define OVERDUE_MS   5000
 
 static struct bh_live_bucket *bucket_of(struct bh_executions *executions, const char *id)
 {
@@ -70,7 +74,9 @@ static void drop_timers(struct bh_live *live)
                 event_free(live->drain);
         if (live->kill_deadline)
                 event_free(live->kill_deadline);
-        live->drain = live->kill_deadline = NULL;
+        if (live->overdue)
+                event_free(live->overdue);
+        live->drain = live->kill_deadline = live->overdue = NULL;
         bh_search_free(live->search);
         live->search = NULL;
 }
@@ -112,6 +118,28 @@ void bh_live_hook(struct bh_live *live, bh_end_action action, void *data)
         LIST_INSERT_HEAD(&live->hooks, hook, entry);
 }
 
+static void on_overdue(evutil_socket_t fd, short what, void *data)
+{
+        (void)fd;
+        (void)what;
+        bh_live_kill(data, "timeout", "wall_ms limit reached, and its shim did not act");
+}
+
+/* The limit is the shim's to hold. Should that one hang or be stopped, the broker steps in: by
+ * the plan's limit, or for one that was adopted by the largest that there can be. */
+static void arm_overdue(struct bh_live *live)
+{
+        json_t *limit = json_object_get(json_object_get(live->plan, "limits"), "wall_ms");
+        int64_t wall_ms = limit ? json_integer_value(limit)
+                                : live->daemon->policy->limits.max.value[BH_LIMIT_WALL_MS];
+        const struct timeval delay = bh_timeval_ms(wall_ms + OVERDUE_MS);
+        if (!live->overdue)
+                live->overdue = event_new(live->daemon->base, -1, 0, on_overdue, live);
+        if (!live->overdue)
+                bh_alloc_failed();
+        event_add(live->overdue, &delay);
+}
+
 void bh_live_set_state(struct bh_live *live, enum bh_execution_state state, int64_t at_ms)
 {
         struct bh_execution *record = live->record;
@@ -125,8 +153,10 @@ void bh_live_set_state(struct bh_live *live, enum bh_execution_state state, int6
         if (state >= BH_EXECUTION_PROVISIONING && record->provisioning_ms == 0)
                 record->provisioning_ms = at_ms;
         /* Not written to the store now: a broker that comes back asks the shim. */
-        if (state == BH_EXECUTION_RUNNING)
+        if (state == BH_EXECUTION_RUNNING) {
                 record->started_ms = at_ms;
+                arm_overdue(live);
+        }
         bh_watch_states(live);
 }
 

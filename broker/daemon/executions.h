@@ -40,6 +40,7 @@ struct bh_live {
         bool dirty;                  /* the row is behind */
         struct event *drain;         /* when draining ends */
         struct event *kill_deadline; /* when a kill has not led to an end */
+        struct event *overdue;       /* when its shim should long have ended it */
         const char *kill_outcome;    /* for a shim that cannot be told yet; NULL: nothing */
         char *kill_detail;
         struct bh_search *search;   /* for its shim, after a restart; NULL: none */

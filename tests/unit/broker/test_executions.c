@@ -287,9 +287,25 @@ static void lists_filter_by_what_is_true_now(void **state)
         json_decref(fixture_expect(400, "executions.list", quoted("{'state': 'flying'}")));
 }
 
+static void a_shim_that_forgets_the_limit_is_told(void **state)
+{
+        (void)state;
+        char id[BH_ID_SIZE];
+        size_t got = 0;
+        fixture_agent("a1", "['command.run']");
+        size_t shim = fixture_execute("a1", "{'limits': {'wall_ms': 1}}", id);
+        fixture_shim_send(shim, "{'type': 'state', 'state': 'running', 'at_ms': 1}");
+        fixture_expect_no_shim_frame();
+        fixture_sleep_ms(5100);
+        _cleanup_json_ json_t *kill = fixture_expect_shim_frame("kill", &got);
+        assert_int_equal(got, shim);
+        assert_string_equal(text_at(kill, "outcome"), "timeout");
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                BROKER_TEST(a_shim_that_forgets_the_limit_is_told),
                 BROKER_TEST(one_goes_from_order_to_result),
                 BROKER_TEST(a_key_creates_once),
                 BROKER_TEST(what_it_names_must_exist),
