@@ -224,7 +224,12 @@ static int take_place(struct bh_live *live, struct bh_error *error)
         live->record->slot = bh_slots_take(&daemon->slots);
         if (live->record->slot < 0)
                 return bh_error_set(error, BH_ERROR_UNAVAILABLE, "all host uids are taken");
-        if (bh_shim_assign(live, error) < 0 || bh_shim_start(live, error) < 0)
+        if (bh_shim_assign(live, error) < 0) {
+                bh_log_error("shim.spawn_failed", live->record->id, error);
+                return bh_error_set(error, BH_ERROR_UNAVAILABLE,
+                                    "this host lacks what starts an execution at present");
+        }
+        if (bh_shim_start(live, error) < 0)
                 return -1;
         if (mkdirat(daemon->executions_fd, live->record->id, 0700) < 0)
                 return bh_error_errno(error, errno, "make the execution's directory");

@@ -1,6 +1,7 @@
 /* A whole broker in this process. */
 #include "fixture.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <sys/socket.h>
@@ -53,6 +54,8 @@ static int fake_spawn(struct bh_daemon *daemon, int *ret_channel, struct bh_pidr
 {
         int pair[2];
         (void)daemon;
+        if (fixture.no_spawn)
+                return bh_error_errno(error, EMFILE, "start a scripted shim");
         if (fixture.shim_count == FIXTURE_SHIMS_MAX)
                 return bh_error_set(error, BH_ERROR_UNAVAILABLE, "no more scripted shims");
         assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair),

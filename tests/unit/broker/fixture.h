@@ -26,6 +26,7 @@ extern struct fixture {
         size_t destroyed; /* calls of the destroy seam */
         char last_destroyed[BH_ID_SIZE];
         bool host_unavailable; /* what the next probe says */
+        bool no_spawn;         /* no shim can be started */
         size_t probes;
         size_t reply_fds; /* descriptors that came with the last reply */
         int64_t next_id;

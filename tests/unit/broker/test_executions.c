@@ -287,6 +287,25 @@ static void lists_filter_by_what_is_true_now(void **state)
         json_decref(fixture_expect(400, "executions.list", quoted("{'state': 'flying'}")));
 }
 
+static void without_a_shim_it_is_unavailable_and_never_was(void **state)
+{
+        (void)state;
+        int64_t status = 201;
+        fixture_agent("a1", "['command.run']");
+        fixture.no_spawn = true;
+        for (int i = 0; i < 50 && status == 201; i++) { /* the spares go first */
+                _cleanup_json_ json_t *reply =
+                        fixture_call("executions.create", fixture_request("a1", NULL));
+                status = json_integer_value(json_object_get(reply, "status"));
+        }
+        assert_int_equal(status, 503);
+        int64_t active = fixture.daemon->executions.active;
+        json_decref(fixture_expect(503, "executions.create", fixture_request("a1", NULL)));
+        assert_int_equal(fixture.daemon->executions.active, active);
+        fixture.no_spawn = false;
+        json_decref(fixture_expect(201, "executions.create", fixture_request("a1", NULL)));
+}
+
 static void a_shim_that_forgets_the_limit_is_told(void **state)
 {
         (void)state;
@@ -306,6 +325,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 BROKER_TEST(a_shim_that_forgets_the_limit_is_told),
+                BROKER_TEST(without_a_shim_it_is_unavailable_and_never_was),
                 BROKER_TEST(one_goes_from_order_to_result),
                 BROKER_TEST(a_key_creates_once),
                 BROKER_TEST(what_it_names_must_exist),
