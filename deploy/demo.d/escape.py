@@ -31,7 +31,7 @@ def write(path, data=b"x"):
 def host_processes():
     seen = [pid for pid in os.listdir("/proc") if pid.isdigit()]
     if len(seen) < 8:
-        raise PermissionError(f"only {len(seen)} processes are visible, all its own")
+        raise PermissionError(f"it sees its own only: {' '.join(seen)}")
 
 
 def connect(family, address):
