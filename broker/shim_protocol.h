@@ -9,8 +9,8 @@
  *      descriptors: the payload memfd and the workspace's image where said. Once, first. The shim
  *      builds the boundary; meanwhile the broker writes the execution to disk.
  *   {"type": "go"}                        the execution is on disk: the workload may start
- *      descriptor: the execution's directory. Once. A shim whose broker goes away before it gives
- *      up: it removes the boundary and leaves no result.
+ *      descriptors: the execution's directory, its new files stdout and stderr. Once. A shim whose
+ * broker goes away before it gives up: it removes the boundary and leaves no result.
  *   {"type": "watch", "on": bool}         report output growth (below) or stop
  *   {"type": "kill", "outcome": "killed"|"retiered", "detail": "…"}
  *   {"type": "adopt"}                     first frame on control.sock after a broker restart

@@ -192,14 +192,10 @@ static void on_turn_end(void *data, bool committed)
                 struct bh_error error = {0};
                 bh_error_refused(&error, "store_failed", "", "the store cannot be written");
                 bh_watch_refuse(live, &error);
-                unlinkat(daemon->executions_fd, order->id, AT_REMOVEDIR);
+                bh_execution_remove_directory(daemon, order->id);
                 bh_live_free(live);
         } else if (live && live->shim && !live->shim->started && committed) {
-                struct bh_error error = {0};
-                if (bh_shim_go(live, &error) < 0) {
-                        bh_log_error("execution.start_failed", order->id, &error);
-                        bh_live_end(live, "boundary_failed", error.message);
-                }
+                bh_shim_go(live);
         } else if (live && live->shim && !live->shim->started) {
                 order->daemon = daemon;
                 bh_turn_after(&daemon->turn, BH_TURN_ORDER, on_turn_end, order);
@@ -231,8 +227,11 @@ static int take_place(struct bh_live *live, struct bh_error *error)
         }
         if (bh_shim_start(live, error) < 0)
                 return -1;
-        if (mkdirat(daemon->executions_fd, live->record->id, 0700) < 0)
-                return bh_error_errno(error, errno, "make the execution's directory");
+        if (bh_live_make_files(live, error) < 0) {
+                if (live->directory_fd >= 0)
+                        bh_execution_remove_directory(daemon, live->record->id);
+                return -1;
+        }
         bh_live_set_state(live, BH_EXECUTION_PROVISIONING, bh_realtime_ms());
         bh_live_changed(live);
         settle_later(live);

@@ -108,6 +108,8 @@ bool bh_daemon_probe_again(struct bh_daemon *daemon);
 
 /* retention.c: prunes a bounded number of what is too old. */
 void bh_daemon_retain(struct bh_daemon *daemon);
+/* With all that is in it. */
+void bh_execution_remove_directory(struct bh_daemon *daemon, const char *id);
 /* At a start: removes the directories of executions that the store does not have. */
 int bh_daemon_sweep(struct bh_daemon *daemon, struct bh_error *error);
 

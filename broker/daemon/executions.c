@@ -1,9 +1,11 @@
 /* The executions that are under way, from admission to the store's last word. */
 #include "broker/daemon/executions.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -37,7 +39,7 @@ struct bh_live *bh_live_new_take(struct bh_daemon *daemon, struct bh_execution *
         struct bh_live *live = bh_alloc(sizeof(*live));
         live->daemon = daemon;
         live->record = record;
-        live->payload_fd = -1;
+        live->payload_fd = live->directory_fd = live->out_fd = live->err_fd = -1;
         LIST_INSERT_HEAD(bucket_of(&daemon->executions, record->id), live, bucket);
         TAILQ_INSERT_TAIL(&daemon->executions.all, live, order);
         return live;
@@ -102,12 +104,41 @@ void bh_live_free(struct bh_live *live)
         bh_shim_free(live->shim);
         bh_slots_release(&live->daemon->slots, live->record->slot);
         drop_request(live);
+        bh_live_close_files(live);
         LIST_REMOVE(live, bucket);
         TAILQ_REMOVE(&live->daemon->executions.all, live, order);
         json_decref(live->plan);
         free(live->kill_detail);
         bh_execution_free(live->record);
         free(live);
+}
+
+/* A new regular file that nobody else has, beneath the execution's directory. */
+static int make_file(const struct bh_live *live, const char *name, struct bh_error *error)
+{
+        return bh_open_beneath(live->directory_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW,
+                               0600, error);
+}
+
+int bh_live_make_files(struct bh_live *live, struct bh_error *error)
+{
+        int parent = live->daemon->executions_fd;
+        const char *id = live->record->id;
+        if (mkdirat(parent, id, 0700) < 0)
+                return bh_error_errno(error, errno, "make the execution's directory");
+        live->directory_fd = bh_open_beneath(parent, id, O_RDONLY | O_DIRECTORY, 0, error);
+        if (live->directory_fd < 0)
+                return -1;
+        live->out_fd = make_file(live, "stdout", error);
+        live->err_fd = live->out_fd < 0 ? -1 : make_file(live, "stderr", error);
+        return live->err_fd < 0 ? -1 : 0;
+}
+
+void bh_live_close_files(struct bh_live *live)
+{
+        live->directory_fd = bh_close(live->directory_fd);
+        live->out_fd = bh_close(live->out_fd);
+        live->err_fd = bh_close(live->err_fd);
 }
 
 void bh_live_hook(struct bh_live *live, bh_end_action action, void *data)

@@ -35,13 +35,14 @@ struct bh_live {
         json_t *plan;
         struct bh_request *request; /* what the start order still needs; NULL once it is out */
         int payload_fd;
-        struct bh_shim *shim;        /* NULL while queued, and once the shim is done */
-        bool stored;                 /* the store has a row */
-        bool dirty;                  /* the row is behind */
-        struct event *drain;         /* when draining ends */
-        struct event *kill_deadline; /* when a kill has not led to an end */
-        struct event *overdue;       /* when its shim should long have ended it */
-        const char *kill_outcome;    /* for a shim that cannot be told yet; NULL: nothing */
+        int directory_fd, out_fd, err_fd; /* on their way to the shim, which gets them with `go` */
+        struct bh_shim *shim;             /* NULL while queued, and once the shim is done */
+        bool stored;                      /* the store has a row */
+        bool dirty;                       /* the row is behind */
+        struct event *drain;              /* when draining ends */
+        struct event *kill_deadline;      /* when a kill has not led to an end */
+        struct event *overdue;            /* when its shim should long have ended it */
+        const char *kill_outcome;         /* for a shim that cannot be told yet; NULL: nothing */
         char *kill_detail;
         struct bh_search *search;   /* for its shim, after a restart; NULL: none */
         int64_t kept_out, kept_err; /* bytes in the files, as the shim last said */
@@ -69,6 +70,9 @@ void bh_executions_init(struct bh_executions *executions);
 struct bh_live *bh_live_new_take(struct bh_daemon *daemon, struct bh_execution *record);
 /* Without a word to anyone: for what was never stored, and at shutdown. */
 void bh_live_free(struct bh_live *live);
+/* The execution's directory with its empty files, for the shim. */
+int bh_live_make_files(struct bh_live *live, struct bh_error *error);
+void bh_live_close_files(struct bh_live *live);
 /* The row is to be written at the end of this turn. */
 void bh_live_changed(struct bh_live *live);
 struct bh_live *bh_live_find(struct bh_daemon *daemon, const char *id);

@@ -33,8 +33,9 @@ static int collect(struct bh_execution *execution, void *data, struct bh_error *
 }
 
 /* The shim makes no other names in there. */
-static void remove_directory(int executions_fd, const char *id)
+void bh_execution_remove_directory(struct bh_daemon *daemon, const char *id)
 {
+        int executions_fd = daemon->executions_fd;
         static const char *const names[] = {"stdout", "stderr", BH_SHIM_RESULT_FILE,
                                             BH_SHIM_CONTROL_SOCKET};
         _cleanup_close_ int directory =
@@ -53,7 +54,7 @@ static int sweep_one(struct bh_daemon *daemon, const char *id, struct bh_error *
         _cleanup_(bh_execution_cleanup) struct bh_execution *row = NULL;
         int known = bh_store_execution_get(daemon->store, id, &row, error);
         if (known == 0)
-                remove_directory(daemon->executions_fd, id);
+                bh_execution_remove_directory(daemon, id);
         return known < 0 ? -1 : 0;
 }
 
@@ -78,7 +79,7 @@ static void remove_directories(void *data, bool committed)
 {
         struct doomed *doomed = data;
         for (size_t i = 0; committed && i < doomed->count; i++)
-                remove_directory(doomed->daemon->executions_fd, doomed->ids[i]);
+                bh_execution_remove_directory(doomed->daemon, doomed->ids[i]);
         free(doomed->ids);
         free(doomed);
 }

@@ -345,22 +345,19 @@ int bh_shim_start(struct bh_live *live, struct bh_error *error)
         return 0;
 }
 
-int bh_shim_go(struct bh_live *live, struct bh_error *error)
+void bh_shim_go(struct bh_live *live)
 {
         struct bh_daemon *daemon = live->daemon;
-        _cleanup_close_ int directory = bh_open_beneath(daemon->executions_fd, live->record->id,
-                                                        O_RDONLY | O_DIRECTORY, 0, error);
+        const int fds[] = {live->directory_fd, live->out_fd, live->err_fd};
         _cleanup_json_ json_t *frame = json_pack("{ss}", "type", "go");
-        if (directory < 0)
-                return -1;
         if (live->kill_outcome) /* first, so that the workload does not run at all */
                 bh_shim_kill(live->shim, live->kill_outcome, live->kill_detail);
-        bh_link_send(live->shim->link, frame, &directory, 1);
+        bh_link_send(live->shim->link, frame, fds, sizeof(fds) / sizeof(fds[0]));
+        bh_live_close_files(live);
         live->shim->started = true;
         daemon->shims.failures = 0;
         if (!LIST_EMPTY(&live->watchers))
                 bh_shim_watch(live->shim, true);
-        return 0;
 }
 
 static void on_adoption_late(evutil_socket_t fd, short what, void *data)

@@ -42,7 +42,7 @@ int bh_shim_assign(struct bh_live *live, struct bh_error *error);
 /* Lets it build the boundary, while the execution is written to disk. */
 int bh_shim_start(struct bh_live *live, struct bh_error *error);
 /* Lets the workload run, once it is written. */
-int bh_shim_go(struct bh_live *live, struct bh_error *error);
+void bh_shim_go(struct bh_live *live);
 /* Takes channel: the control socket of a shim that outlived its broker. */
 void bh_shim_adopt_take(struct bh_live *live, int channel);
 

@@ -159,7 +159,7 @@ void bh_execution_replay(struct bh_call *call, const struct bh_execution *record
 }
 
 /* The reply and all that is past. The descriptors can only come with the reply, so it waits for
- * the shim to have made the files; what ended without any is answered without. */
+ * the files to be made; what ended without any is answered without. */
 static bool begin_watch(struct bh_waiter *waiter)
 {
         struct bh_live *live = waiter->live;

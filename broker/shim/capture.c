@@ -29,12 +29,9 @@ int bh_capture_open(struct bh_capture *capture, int64_t limit, int *ret_writer,
         return 0;
 }
 
-int bh_capture_keep(struct bh_capture *capture, int directory, const char *name,
-                    struct bh_error *error)
+void bh_capture_keep_take(struct bh_capture *capture, int file_fd)
 {
-        capture->file_fd = bh_open_beneath(directory, name,
-                                           O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600, error);
-        return capture->file_fd < 0 ? -1 : 0;
+        capture->file_fd = file_fd;
 }
 
 /* Keeps the head of data as far as the limit and the disk allow. A short write is followed by

@@ -32,9 +32,8 @@ struct bh_capture {
 int bh_capture_open(struct bh_capture *capture, int64_t limit, int *ret_writer,
                     struct bh_error *error);
 
-/* Makes directory/name (new, 0600). Before anything is pumped. */
-int bh_capture_keep(struct bh_capture *capture, int directory, const char *name,
-                    struct bh_error *error);
+/* Takes the file to keep the head in; empty. Before anything is pumped. */
+void bh_capture_keep_take(struct bh_capture *capture, int file_fd);
 
 /* What to poll now; fd -1 at the end and while it is paced. */
 struct pollfd bh_capture_pollfd(const struct bh_capture *capture, int64_t now_us);

@@ -6,6 +6,8 @@
 
 #include "base/fd.h"
 
+#define GO_FDS 3
+
 static int decode_watch(const struct bh_json_at *root, struct bh_command *ret,
                         struct bh_error *error)
 {
@@ -61,31 +63,43 @@ static int decode(const struct bh_json_at *root, struct bh_command *ret, struct 
         return decode_plain(root, error);
 }
 
-static bool is_directory(int fd)
+static bool is_of_type(int fd, mode_t type)
 {
         struct stat status;
 
-        return fstat(fd, &status) == 0 && S_ISDIR(status.st_mode);
+        return fstat(fd, &status) == 0 && (status.st_mode & S_IFMT) == type;
+}
+
+static int take_descriptors(struct bh_frame *frame, struct bh_command *command,
+                            struct bh_error *error)
+{
+        if (frame->fd_count != (command->type == BH_COMMAND_GO ? GO_FDS : 0))
+                return bh_error_set(error, BH_ERROR_PROTOCOL,
+                                    "a frame brought other descriptors than it has to");
+        if (command->type != BH_COMMAND_GO)
+                return 0;
+        if (!is_of_type(frame->fds[0], S_IFDIR) || !is_of_type(frame->fds[1], S_IFREG) ||
+            !is_of_type(frame->fds[2], S_IFREG))
+                return bh_error_set(error, BH_ERROR_PROTOCOL,
+                                    "go did not bring a directory and two files");
+        command->directory_fd = bh_steal_fd(&frame->fds[0]);
+        command->out_fd = bh_steal_fd(&frame->fds[1]);
+        command->err_fd = bh_steal_fd(&frame->fds[2]);
+        return 0;
 }
 
 int bh_command_decode(struct bh_frame *frame, struct bh_command *ret, struct bh_error *error)
 {
         struct bh_json_at root = BH_JSON_ROOT(frame->message);
         struct bh_error problem = {.code = BH_ERROR_NONE};
-        struct bh_command command = {.type = BH_COMMAND_WATCH, .directory_fd = -1};
+        struct bh_command command = {
+                .type = BH_COMMAND_WATCH, .directory_fd = -1, .out_fd = -1, .err_fd = -1};
 
         if (decode(&root, &command, &problem) < 0)
                 return bh_error_set(error, BH_ERROR_PROTOCOL, "frame: %s: %s", problem.subject,
                                     problem.message);
-        if (frame->fd_count != (command.type == BH_COMMAND_GO))
-                return bh_error_set(error, BH_ERROR_PROTOCOL,
-                                    "a frame brought other descriptors than it has to");
-        if (command.type == BH_COMMAND_GO) {
-                if (!is_directory(frame->fds[0]))
-                        return bh_error_set(error, BH_ERROR_PROTOCOL,
-                                            "go brought a descriptor that is no directory");
-                command.directory_fd = bh_steal_fd(&frame->fds[0]);
-        }
+        if (take_descriptors(frame, &command, error) < 0)
+                return -1;
         *ret = command;
         return 0;
 }

@@ -22,11 +22,11 @@ struct bh_command {
         bool on;                             /* watch */
         enum bh_outcome outcome;             /* kill: BH_OUTCOME_KILLED or _RETIERED */
         char detail[BH_COMMAND_DETAIL_SIZE]; /* kill */
-        int directory_fd;                    /* go: the receiver's to close; else -1 */
+        int directory_fd, out_fd, err_fd;    /* go: the receiver's to close; else -1 */
 };
 
 /* BH_ERROR_PROTOCOL for an unknown type or member and for descriptors that do not belong. Takes the
- * descriptor of a `go`; the frame is still the caller's to clear. */
+ * descriptors of a `go`; the frame is still the caller's to clear. */
 int bh_command_decode(struct bh_frame *frame, struct bh_command *ret, struct bh_error *error);
 
 #endif

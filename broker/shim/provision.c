@@ -31,14 +31,6 @@ static int open_pipes(struct bh_run *run, struct ends *ends, struct bh_error *er
                                   order->stdin_length, &ends->in, error);
 }
 
-static int open_files(struct bh_run *run, struct bh_error *error)
-{
-        if (bh_capture_keep(&run->out, run->directory_fd, "stdout", error) < 0 ||
-            bh_capture_keep(&run->err, run->directory_fd, "stderr", error) < 0)
-                return bh_error_control(error, "limit.output");
-        return 0;
-}
-
 static int require_gateway(struct bh_run *run, struct bh_error *error)
 {
         if (run->gateway_fd < 0)
@@ -200,7 +192,9 @@ static int provision(struct bh_run *run, struct ends *ends, struct bh_error *err
                 return -1;
         if (!await_go(run))
                 return 0;
-        return open_files(run, error) < 0 ? -1 : start(run, error);
+        bh_capture_keep_take(&run->out, bh_steal_fd(&run->out_fd));
+        bh_capture_keep_take(&run->err, bh_steal_fd(&run->err_fd));
+        return start(run, error);
 }
 
 void bh_run_provision(struct bh_run *run)

@@ -60,15 +60,19 @@ static void switch_watch(struct bh_run *run, bool on)
 }
 
 /* Also after a boundary that failed first: its result may have to be stored there. */
-static void take_directory(struct bh_run *run, int fd)
+static void take_files(struct bh_run *run, const struct bh_command *command)
 {
         if (run->directory_fd >= 0) {
-                bh_close(fd);
+                bh_close(command->directory_fd);
+                bh_close(command->out_fd);
+                bh_close(command->err_fd);
                 bh_control_cut_off(&run->control);
                 violation(run, "it said go twice");
                 return;
         }
-        run->directory_fd = run->control.directory = fd;
+        run->directory_fd = run->control.directory = command->directory_fd;
+        run->out_fd = command->out_fd;
+        run->err_fd = command->err_fd;
 }
 
 static void carry_out(struct bh_run *run, const struct bh_command *command)
@@ -82,7 +86,7 @@ static void carry_out(struct bh_run *run, const struct bh_command *command)
                         bh_verdict_claim(&run->verdict, command->outcome, "%s", command->detail);
                 break;
         case BH_COMMAND_GO:
-                take_directory(run, command->directory_fd);
+                take_files(run, command);
                 break;
         case BH_COMMAND_ADOPT:
                 switch_watch(run, false);
@@ -311,6 +315,8 @@ static void release(struct bh_run *run)
         bh_stdin_feed_close(&run->in);
         bh_close(run->gateway_fd);
         bh_close(run->directory_fd);
+        bh_close(run->out_fd);
+        bh_close(run->err_fd);
         bh_start_order_free(run->order);
         json_decref(run->evidence);
         json_decref(run->result);
@@ -323,6 +329,8 @@ int bh_shim_run(const struct bh_shim_settings *settings, int channel_fd)
         struct bh_run run = {.settings = settings,
                              .gateway_fd = -1,
                              .directory_fd = -1,
+                             .out_fd = -1,
+                             .err_fd = -1,
                              .out = BH_CAPTURE_NONE,
                              .err = BH_CAPTURE_NONE,
                              .in = BH_STDIN_FEED_NONE};

@@ -29,7 +29,8 @@ struct bh_run {
         struct bh_boundary *boundary;      /* NULL: none was built */
         struct bh_cgroup_topology cgroups; /* of this host; count 0: not read */
         int gateway_fd;
-        int directory_fd; /* the execution's; -1 until the broker says go */
+        int directory_fd;   /* the execution's; -1 until the broker says go */
+        int out_fd, err_fd; /* its files; -1 until then, and once they are kept in */
 
         /* Once there is a pump the descriptors are its, and the counts are what it last said. */
         struct bh_capture out, err;

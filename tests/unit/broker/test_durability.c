@@ -1,6 +1,9 @@
 /* What is acknowledged is stored, and what cannot be stored is not acknowledged. */
 #include "fixture.h"
 
+#include <dirent.h>
+#include <fcntl.h>
+
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +23,17 @@ static void let_commits_fail(void)
         sqlite3_commit_hook(fixture.daemon->store->database, refuse_commit, &refuse);
 }
 
+static int directories(void)
+{
+        int count = 0;
+        DIR *stream = fdopendir(openat(fixture.daemon->executions_fd, ".", O_RDONLY | O_CLOEXEC));
+        assert_non_null(stream);
+        for (struct dirent *entry = readdir(stream); entry; entry = readdir(stream))
+                count += entry->d_name[0] != '.';
+        closedir(stream);
+        return count;
+}
+
 static void a_turn_that_is_not_stored_starts_and_promises_nothing(void **state)
 {
         (void)state;
@@ -31,6 +45,7 @@ static void a_turn_that_is_not_stored_starts_and_promises_nothing(void **state)
         _cleanup_json_ json_t *problem = fixture_expect(500, "executions.create", params);
         assert_string_equal(text_at(problem, "code"), "store_failed");
         json_decref(fixture_expect_shim_frame("start", &shim)); /* only builds */
+        assert_int_equal(directories(), 0);
         fixture_expect_no_shim_frame();
         assert_true(TAILQ_EMPTY(&fixture.daemon->executions.all));
         assert_int_equal(fixture.daemon->executions.active, 0);

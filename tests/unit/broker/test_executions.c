@@ -1,6 +1,8 @@
 /* Admission and the life of an execution, with scripted shims. */
 #include "fixture.h"
 
+#include <sys/stat.h>
+
 static void one_goes_from_order_to_result(void **state)
 {
         (void)state;
@@ -321,11 +323,28 @@ static void a_shim_that_forgets_the_limit_is_told(void **state)
         assert_string_equal(text_at(kill, "outcome"), "timeout");
 }
 
+static void its_files_are_there_before_it_runs_and_private(void **state)
+{
+        (void)state;
+        static const char *const names[] = {"stdout", "stderr"};
+        char id[BH_ID_SIZE], path[BH_ID_SIZE + 16];
+        struct stat file;
+        fixture_agent("a1", "['command.run']");
+        fixture_execute("a1", NULL, id);
+        for (size_t i = 0; i < 2; i++) {
+                snprintf(path, sizeof(path), "%s/%s", id, names[i]);
+                assert_int_equal(fstatat(fixture.daemon->executions_fd, path, &file, 0), 0);
+                assert_int_equal(file.st_mode, S_IFREG | 0600);
+                assert_int_equal(file.st_size, 0);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 BROKER_TEST(a_shim_that_forgets_the_limit_is_told),
                 BROKER_TEST(without_a_shim_it_is_unavailable_and_never_was),
+                BROKER_TEST(its_files_are_there_before_it_runs_and_private),
                 BROKER_TEST(one_goes_from_order_to_result),
                 BROKER_TEST(a_key_creates_once),
                 BROKER_TEST(what_it_names_must_exist),

@@ -1,11 +1,8 @@
 /* Waiting for executions and watching them. */
 #include "fixture.h"
 
-#include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include "base/alloc.h"
 
 static void expect_state(int64_t id, int sequence, const char *name)
 {
@@ -33,19 +30,6 @@ static void expect_ended(int64_t id)
         assert_string_equal(text_at(json_object_get(event, "execution"), "state"), "ended");
 }
 
-/* What the shim does first. */
-static void make_streams(const char *id)
-{
-        static const char *const names[] = {"stdout", "stderr"};
-        for (size_t i = 0; i < 2; i++) {
-                _cleanup_free_ char *path = bh_format("%s/%s", id, names[i]);
-                int fd = openat(fixture.daemon->executions_fd, path,
-                                O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
-                assert_true(fd >= 0);
-                close(fd);
-        }
-}
-
 static int64_t watch(const char *id)
 {
         return fixture_send("executions.watch", BH_ROLE_OPERATOR,
@@ -70,12 +54,10 @@ static void a_watcher_is_told_all_in_order(void **state)
         int64_t watcher = watch(id);
         _cleanup_json_ json_t *on = fixture_expect_shim_frame("watch", &got);
         assert_true(json_is_true(json_object_get(on, "on")));
-        fixture_expect_silence(watcher); /* its descriptors are not there yet */
-        make_streams(id);
-        fixture_shim_state(shim, "running");
         expect_reply(watcher, 2);
         expect_state(watcher, 1, "queued");
         expect_state(watcher, 2, "provisioning");
+        fixture_shim_state(shim, "running");
         expect_state(watcher, 3, "running");
         fixture_shim_send(shim, "{'type': 'output', 'stdout': 3, 'stderr': 0}");
         expect_output(watcher, 3);
@@ -94,7 +76,6 @@ static void the_past_is_told_the_same_way(void **state)
         char id[BH_ID_SIZE];
         fixture_agent("a1", "['command.run']");
         size_t shim = fixture_execute("a1", NULL, id);
-        make_streams(id);
         fixture_shim_state(shim, "running");
         fixture_shim_result(shim, "exited");
         fixture_settle();
@@ -107,19 +88,31 @@ static void the_past_is_told_the_same_way(void **state)
         expect_ended(watcher);
 }
 
-static void what_ended_before_there_were_streams_is_answered_without(void **state)
+static void a_queued_one_has_its_watcher_wait_for_its_files(void **state)
 {
         (void)state;
-        char id[BH_ID_SIZE];
+        char running[BH_ID_SIZE];
+        fixture_stop();
+        fixture_start("{'executions': {'concurrent': 1, 'queued': 2}}", NULL);
         fixture_agent("a1", "['command.run']");
-        size_t shim = fixture_execute("a1", NULL, id);
-        int64_t watcher = watch(id);
+        size_t shim = fixture_execute("a1", NULL, running);
+        _cleanup_json_ json_t *second =
+                fixture_expect(201, "executions.create", fixture_request("a1", NULL));
+        _cleanup_json_ json_t *third =
+                fixture_expect(201, "executions.create", fixture_request("a1", NULL));
+        int64_t watcher = watch(text_at(second, "execution"));
+        int64_t in_vain = watch(text_at(third, "execution"));
         fixture_expect_silence(watcher);
-        fixture_shim_close(shim);
-        expect_reply(watcher, 0);
+        fixture_expect_silence(in_vain);
+        json_decref(fixture_expect(200, "executions.delete",
+                                   json_pack("{ss}", "execution", text_at(third, "execution"))));
+        expect_reply(in_vain, 0);
+        expect_state(in_vain, 1, "queued");
+        expect_ended(in_vain);
+        fixture_shim_result(shim, "exited");
+        expect_reply(watcher, 2);
         expect_state(watcher, 1, "queued");
         expect_state(watcher, 2, "provisioning");
-        expect_ended(watcher);
 }
 
 static void the_last_watcher_switches_the_reports_off(void **state)
@@ -129,7 +122,6 @@ static void the_last_watcher_switches_the_reports_off(void **state)
         size_t got = 0;
         fixture_agent("a1", "['command.run']");
         fixture_execute("a1", NULL, id);
-        make_streams(id);
         int64_t first = watch(id), second = watch(id);
         json_decref(fixture_expect_shim_frame("watch", &got));
         fixture_cancel(first);
@@ -204,7 +196,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 BROKER_TEST(a_watcher_is_told_all_in_order),
                 BROKER_TEST(the_past_is_told_the_same_way),
-                BROKER_TEST(what_ended_before_there_were_streams_is_answered_without),
+                BROKER_TEST(a_queued_one_has_its_watcher_wait_for_its_files),
                 BROKER_TEST(the_last_watcher_switches_the_reports_off),
                 BROKER_TEST(a_wait_ends_with_its_time),
                 BROKER_TEST(whoever_leaves_is_forgotten),

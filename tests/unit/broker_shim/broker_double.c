@@ -86,7 +86,13 @@ void broker_double_go(struct broker_double *broker)
 {
         _cleanup_json_ json_t *message = json_pack("{s:s}", "type", "go");
 
-        assert_int_equal(bh_channel_send(broker->channel, message, &broker->directory, 1, NULL), 0);
+        const int flags = O_WRONLY | O_CREAT | O_CLOEXEC;
+        int fds[] = {broker->directory, openat(broker->directory, "stdout", flags, 0600),
+                     openat(broker->directory, "stderr", flags, 0600)};
+
+        assert_int_equal(bh_channel_send(broker->channel, message, fds, 3, NULL), 0);
+        bh_close(fds[1]);
+        bh_close(fds[2]);
 }
 
 void broker_double_say(struct broker_double *broker, const char *text)

@@ -9,15 +9,18 @@
 
 #include "broker/shim/command.h"
 
-/* path: what a descriptor that comes along stands for, or NULL. */
-static int decode(const char *text, const char *path, struct bh_command *ret,
+#define PATHS(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define PLAIN_FILE "/etc/passwd"
+
+/* paths: what the descriptors that come along stand for, NULL-terminated, or NULL. */
+static int decode(const char *text, const char *const *paths, struct bh_command *ret,
                   struct bh_error *error)
 {
-        struct bh_frame frame = {.fd_count = path ? 1 : 0};
+        struct bh_frame frame = {.fd_count = 0};
         int result;
 
-        if (path)
-                frame.fds[0] = open(path, O_RDONLY | O_CLOEXEC);
+        for (; paths && *paths; paths++)
+                frame.fds[frame.fd_count++] = open(*paths, O_RDONLY | O_CLOEXEC);
         assert_int_equal(bh_json_parse(text, strlen(text), &frame.message, NULL), 0);
         result = bh_command_decode(&frame, ret, error);
         bh_frame_clear(&frame);
@@ -44,10 +47,15 @@ static void every_command_is_understood(void **state)
         assert_int_equal(decode("{\"type\": \"taken\"}", NULL, &command, NULL), 0);
         assert_int_equal(command.type, BH_COMMAND_TAKEN);
         assert_int_equal(command.directory_fd, -1);
-        assert_int_equal(decode("{\"type\": \"go\"}", "/tmp", &command, NULL), 0);
+        assert_int_equal(
+                decode("{\"type\": \"go\"}", PATHS("/tmp", PLAIN_FILE, PLAIN_FILE), &command, NULL),
+                0);
         assert_int_equal(command.type, BH_COMMAND_GO);
         assert_int_equal(fcntl(command.directory_fd, F_GETFD), FD_CLOEXEC);
+        assert_int_equal(fcntl(command.err_fd, F_GETFD), FD_CLOEXEC);
         bh_close(command.directory_fd);
+        bh_close(command.out_fd);
+        bh_close(command.err_fd);
 }
 
 static void everything_else_is_refused(void **state)
@@ -74,12 +82,19 @@ static void everything_else_is_refused(void **state)
                 assert_int_equal(decode(wrong[i], NULL, &command, &error), -1);
                 assert_int_equal(error.code, BH_ERROR_PROTOCOL);
         }
-        assert_int_equal(decode("{\"type\": \"taken\"}", "/tmp", &command, &error), -1);
+        assert_int_equal(decode("{\"type\": \"taken\"}", PATHS("/tmp"), &command, &error), -1);
         assert_int_equal(error.code, BH_ERROR_PROTOCOL);
         assert_int_equal(decode("{\"type\": \"go\"}", NULL, &command, &error), -1);
         assert_int_equal(error.code, BH_ERROR_PROTOCOL);
-        assert_int_equal(decode("{\"type\": \"go\"}", "/dev/null", &command, &error), -1);
-        assert_non_null(strstr(error.message, "no directory"));
+        assert_int_equal(decode("{\"type\": \"go\"}", PATHS("/tmp", PLAIN_FILE), &command, &error),
+                         -1);
+        assert_int_equal(decode("{\"type\": \"go\"}", PATHS(PLAIN_FILE, PLAIN_FILE, PLAIN_FILE),
+                                &command, &error),
+                         -1);
+        assert_int_equal(decode("{\"type\": \"go\"}", PATHS("/tmp", PLAIN_FILE, "/dev/null"),
+                                &command, &error),
+                         -1);
+        assert_non_null(strstr(error.message, "a directory and two files"));
         assert_int_equal(command.type, BH_COMMAND_TAKEN);
 }
 

@@ -27,6 +27,11 @@ struct fixture {
         struct bh_capture seen_out, seen_err;
 };
 
+static int new_file(const struct fixture *fixture, const char *name)
+{
+        return openat(fixture->directory, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+}
+
 static int set_up(void **state)
 {
         struct fixture *fixture = calloc(1, sizeof(*fixture));
@@ -41,8 +46,8 @@ static int set_up(void **state)
         assert_int_equal(ftruncate(fixture->payload, 1 << 20), 0);
         assert_int_equal(bh_capture_open(&streams.out, 4, &fixture->out, &error), 0);
         assert_int_equal(bh_capture_open(&streams.err, 4, &fixture->err, &error), 0);
-        assert_int_equal(bh_capture_keep(&streams.out, fixture->directory, "stdout", &error), 0);
-        assert_int_equal(bh_capture_keep(&streams.err, fixture->directory, "stderr", &error), 0);
+        bh_capture_keep_take(&streams.out, new_file(fixture, "stdout"));
+        bh_capture_keep_take(&streams.err, new_file(fixture, "stderr"));
         assert_int_equal(
                 bh_stdin_feed_open(&streams.in, fixture->payload, 0, 1 << 20, &fixture->in, &error),
                 0);
