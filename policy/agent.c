@@ -167,11 +167,11 @@ int bh_agent_spec_decode(const struct bh_json_at *at, struct bh_agent_spec **ret
         static const char *const members[] = {"owner", CAPABILITY_MEMBERS, "labels", NULL};
         _cleanup_(bh_agent_spec_cleanup) struct bh_agent_spec *spec = bh_alloc(sizeof(*spec));
         struct bh_json_at member;
-        const char *owner;
+        const char *owner = "";
 
-        if (bh_json_object(at, members, error) < 0 ||
-            bh_json_require(at, "owner", &member, error) < 0 ||
-            bh_owner_decode(&member, &owner, error) < 0)
+        if (bh_json_object(at, members, error) < 0)
+                return -1;
+        if (bh_json_member(at, "owner", &member) && bh_owner_decode(&member, &owner, error) < 0)
                 return -1;
         spec->owner = bh_strdup(owner);
         if (set_members_decode(at, &spec->capabilities, error) < 0)

@@ -19,7 +19,7 @@ struct bh_capabilities { /* the declared capability set, with its scopes */
 };
 
 struct bh_agent_spec {
-        char *owner;
+        char *owner; /* "": none was named, the policy's owners answer */
         struct bh_capabilities capabilities;
         json_t *labels; /* object */
 };

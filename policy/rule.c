@@ -69,21 +69,21 @@ static int rule_decode(const struct bh_json_at *at, struct bh_rule *rule, struct
 {
         static const char *const members[] = {"name", "when", "unless_host", "tier", "text", NULL};
         struct bh_json_at member;
-        const char *name, *text;
+        const char *name, *text = "";
 
         if (bh_json_object(at, members, error) < 0 ||
             bh_json_require(at, "name", &member, error) < 0 ||
             bh_name_decode(&member, &name, error) < 0)
                 return -1;
         rule->name = bh_strdup(name);
-        if (bh_json_require(at, "when", &member, error) < 0 ||
-            when_decode(&member, rule, error) < 0)
+        if (bh_json_member(at, "when", &member) && when_decode(&member, rule, error) < 0)
                 return -1;
         if (bh_json_member(at, "unless_host", &member) && unless_decode(&member, rule, error) < 0)
                 return -1;
         if (bh_json_require(at, "tier", &member, error) < 0 ||
-            bh_tier_decode(&member, &rule->tier, error) < 0 ||
-            bh_json_require(at, "text", &member, error) < 0 ||
+            bh_tier_decode(&member, &rule->tier, error) < 0)
+                return -1;
+        if (bh_json_member(at, "text", &member) &&
             bh_json_string(&member, 1, TEXT_MAX, &text, error) < 0)
                 return -1;
         if (!bh_text_printable(text))

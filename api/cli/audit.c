@@ -106,7 +106,7 @@ static int list(struct bh_cli *cli, struct bh_error *error)
                    &entries, error) < 0)
                 return -1;
         if (cli->json) {
-                bh_cli_json(cli, entries);
+                bh_cli_json_list(cli, entries);
                 return BH_EXIT_OK;
         }
         json_array_foreach (entries, index, entry) {

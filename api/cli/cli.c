@@ -302,6 +302,15 @@ void bh_cli_heading(struct bh_cli *cli, const char *text)
                 cli->out_colour ? "\033[0m" : "");
 }
 
+void bh_cli_json_list(struct bh_cli *cli, const json_t *items)
+{
+        _cleanup_json_ json_t *page = json_pack("{sOsn}", "data", items, "next_cursor");
+
+        if (page == NULL)
+                bh_alloc_failed();
+        bh_cli_json(cli, page);
+}
+
 void bh_cli_list_end(struct bh_cli *cli, const struct bh_table *table, const char *what, bool more)
 {
         if (bh_table_rows(table) == 0) {

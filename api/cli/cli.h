@@ -88,6 +88,9 @@ void bh_cli_say_error(struct bh_cli *cli, const struct bh_error *error);
 
 /* JSON for programs: indented, ASCII only, so that it is safe on a terminal too. */
 void bh_cli_json(struct bh_cli *cli, const json_t *json);
+
+/* The items of a list as the API's own page: {"data": […], "next_cursor": null}. */
+void bh_cli_json_list(struct bh_cli *cli, const json_t *items);
 void bh_cli_table(struct bh_cli *cli, const struct bh_table *table);
 /* An empty line and text, in bold on a terminal, before a second table. */
 void bh_cli_heading(struct bh_cli *cli, const char *text);

@@ -32,7 +32,7 @@ static int list(struct bh_cli *cli, struct bh_error *error)
                         error) < 0)
                 return -1;
         if (cli->json) {
-                bh_cli_json(cli, found);
+                bh_cli_json_list(cli, found);
                 return BH_EXIT_OK;
         }
         json_array_foreach (found, index, item) {

@@ -82,13 +82,13 @@ int bh_agent_encode(struct bh_daemon *daemon, const struct bh_agent *agent, json
                               &currency, error) < 0)
                 return -1;
         enum bh_tier tier = bh_decide_tier(daemon->policy, agent->capabilities.set, &reasons);
-        json_t *json =
-                json_pack("{ss ss ss sO sI ss ss so so so so}", "agent", row->agent, "tenant",
-                          row->tenant, "owner", row->owner, "labels", row->labels, "generation",
-                          (json_int_t)row->generation, "capability_digest", row->digest,
-                          "required_tier", bh_tier_name(tier), "reasons", reasons, "currency",
-                          bh_currency_encode_take(&currency, row->digest, review), "created_at",
-                          encode_time(row->created_ms), "updated_at", encode_time(row->updated_ms));
+        json_t *json = json_pack(
+                "{ss ss ss? sO sI ss ss so so so so}", "agent", row->agent, "tenant", row->tenant,
+                "owner", row->owner[0] ? row->owner : NULL, "labels", row->labels, "generation",
+                (json_int_t)row->generation, "capability_digest", row->digest, "required_tier",
+                bh_tier_name(tier), "reasons", reasons, "currency",
+                bh_currency_encode_take(&currency, row->digest, review), "created_at",
+                encode_time(row->created_ms), "updated_at", encode_time(row->updated_ms));
         if (!json)
                 bh_alloc_failed();
         json_object_update(json, row->capabilities);

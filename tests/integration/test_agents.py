@@ -276,3 +276,9 @@ def test_policy_reload_keeps_the_old_one_when_the_new_is_bad(own_broker):
     broker.process.send_signal(signal.SIGHUP)
     wait_until(lambda: broker.get("/v1/policy").json()["digest"] != digest, what="reloaded")
     problem(broker.submit(["true"], limits={"wall_ms": 8}), 400, pointer="/limits/wall_ms")
+
+
+def test_an_agent_without_an_owner_says_so(broker):
+    name = fresh("agent")
+    answer = broker.put(f"/v1/agents/{name}", {"capabilities": ["command.run"]})
+    assert answer.status_code == 201 and answer.json()["owner"] is None

@@ -313,7 +313,7 @@ def test_lists_go_through_all_pages(script):
                            "next_cursor": None if second else "c/2"})
     server = script(on)
     ran = cli(server, "agents", "list", "--json")
-    assert [agent["agent"] for agent in json.loads(ran.stdout)] == ["a", "b"]
+    assert [agent["agent"] for agent in json.loads(ran.stdout)["data"]] == ["a", "b"]
     few = cli(server, "agents", "list", "--limit", "1")
     assert few.returncode == 0 and b"--limit" in few.stderr
 

@@ -118,7 +118,6 @@ static void test_refusals(void **state)
 }
 
 static const struct refusal agent_refusals[] = {
-        {"{'capabilities': []}", "/owner", ""},
         {"{'owner': '', 'capabilities': []}", "/owner", ""},
         {"{'owner': ' ', 'capabilities': []}", "/owner", ""},
         {"{'owner': 'a\\nb', 'capabilities': []}", "/owner", ""},
