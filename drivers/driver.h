@@ -79,8 +79,10 @@ struct bh_driver {
          * caller is in its own mount namespace. */
         int (*install)(const struct bh_driver_host *host, struct bh_error *error);
 
-        /* Builds everything short of the workload's first instruction, and reads it back.
-         * On failure the error names the control; destroy() by id removes what was made. */
+        /* Builds everything short of the workload's first instruction, and reads it back: 0.
+         * 1: the memory limit killed the workload's process during that; *ret has ended, as
+         * wait() and usage() tell, and is not to be started. On failure the error names the
+         * control; destroy() by id removes what was made. */
         int (*prepare)(const struct bh_driver_host *host, const struct bh_plan *plan,
                        const struct bh_instance *instance, struct bh_boundary **ret,
                        struct bh_error *error);

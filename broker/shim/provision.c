@@ -102,7 +102,7 @@ static int check_evidence(const struct bh_run *run, struct bh_error *error)
         return 0;
 }
 
-/* The slots that may hang, under the watchdog. */
+/* The slots that may hang, under the watchdog. 1: what was built has ended already. */
 static int raise_boundary(struct bh_run *run, const struct ends *ends, struct bh_error *error)
 {
         int result;
@@ -113,12 +113,16 @@ static int raise_boundary(struct bh_run *run, const struct ends *ends, struct bh
         if (result == 0)
                 result = run->driver->observe(run->boundary, &run->evidence, error);
         if (bh_watchdog_disarm()) {
-                if (result == 0)
+                if (result >= 0)
                         bh_error_set(error, BH_ERROR_INTERNAL, "its processes were killed");
                 return bh_error_prefix(error, "not ready within %lld ms",
                                        (long long)(run->settings->provision_us / 1000));
         }
-        if (result < 0 || arm_limits(run, error) < 0)
+        if (result > 0)
+                run->has_end = run->driver->wait(run->boundary, &run->end, error) > 0;
+        if (result != 0)
+                return result;
+        if (arm_limits(run, error) < 0)
                 return -1;
         return check_evidence(run, error);
 }
@@ -181,15 +185,18 @@ static bool await_go(struct bh_run *run)
 static int provision(struct bh_run *run, struct ends *ends, struct bh_error *error)
 {
         const char *name = run->order->plan->driver;
+        int result;
 
         run->driver = run->settings->driver_by_name(name);
         if (!run->driver)
                 return bh_error_set(error, BH_ERROR_UNAVAILABLE, "there is no driver %s", name);
         if (is_called_off(run))
                 return 0;
-        if (open_pipes(run, ends, error) < 0 || require_gateway(run, error) < 0 ||
-            raise_boundary(run, ends, error) < 0)
+        if (open_pipes(run, ends, error) < 0 || require_gateway(run, error) < 0)
                 return -1;
+        result = raise_boundary(run, ends, error);
+        if (result != 0)
+                return result;
         if (!await_go(run))
                 return 0;
         bh_capture_keep_take(&run->out, bh_steal_fd(&run->out_fd));

@@ -332,6 +332,21 @@ static int build(struct bh_subprocess *boundary, const struct bh_driver_host *ho
         return bh_subprocess_verify(boundary, error);
 }
 
+/* Whether a failed build is the memory limit's doing: until the workload starts, its process is
+ * the only one in the cgroup. If so the boundary is ended, and says so from now on. */
+static bool ended_by_memory_limit(struct bh_subprocess *boundary)
+{
+        struct bh_usage usage;
+
+        if (boundary->init.pidfd < 0 || bh_cgroup_usage(boundary->cgroup, &usage, NULL) < 0 ||
+            usage.oom_kills == 0 || bh_pidref_signal(&boundary->init, SIGKILL, NULL) < 0 ||
+            bh_pidref_wait(&boundary->init, true, NULL, NULL, NULL) <= 0)
+                return false;
+        boundary->ended = true;
+        boundary->end = (struct bh_end){.by_signal = true, .status = SIGKILL, .oom = true};
+        return true;
+}
+
 int bh_subprocess_prepare(const struct bh_driver_host *host, const struct bh_plan *plan,
                           const struct bh_instance *instance, struct bh_boundary **ret,
                           struct bh_error *error)
@@ -345,13 +360,16 @@ int bh_subprocess_prepare(const struct bh_driver_host *host, const struct bh_pla
                 .channel = -1,
                 .attached = -1,
         };
+        int result;
 
         if (check_plan(plan, instance, error) < 0)
                 return -1;
         boundary = new_boundary(host, plan, instance);
         fill_texts(&setup, host);
-        if (build(boundary, host, &setup, error) < 0)
-                return -1;
-        *ret = &bh_steal_ptr(&boundary)->base;
-        return 0;
+        result = build(boundary, host, &setup, error);
+        if (result < 0 && ended_by_memory_limit(boundary))
+                result = 1;
+        if (result >= 0)
+                *ret = &bh_steal_ptr(&boundary)->base;
+        return result;
 }

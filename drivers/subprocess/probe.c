@@ -167,6 +167,10 @@ static int run(const struct bh_driver_host *host, struct bh_error *error)
 
         if (result == 0)
                 result = bh_subprocess_driver.prepare(host, plan, &instance, &boundary, error);
+        if (result > 0)
+                result = bh_error_set(error, BH_ERROR_UNAVAILABLE,
+                                      "%lld bytes of memory are too few for " PROBE_PROGRAM,
+                                      (long long)PROBE_MEMORY);
         if (result == 0)
                 result = run_to_end(boundary, error);
         bh_subprocess_driver.release(boundary);

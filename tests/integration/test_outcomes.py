@@ -98,6 +98,21 @@ def test_memory_limit_is_told_as_oom(broker):
     assert execution["outcome"] == "oom" and execution["usage"]["oom_kills"] >= 1, execution
 
 
+@pytest.mark.parametrize("bytes_", [1, 64, 4096, 16 << 10, 64 << 10, 128 << 10, 256 << 10])
+def test_memory_that_is_too_little_to_start_with_is_told_as_oom(broker, bytes_):
+    execution = broker.run([PYTHON, "-c", "print('ran')"], limits={"memory_bytes": bytes_})
+    assert execution["outcome"] == "oom", execution
+    assert execution["usage"]["oom_kills"] >= 1 and not output(execution)
+    assert f"memory_bytes limit of {bytes_} reached" in execution["detail"]
+
+
+@pytest.mark.parametrize("bytes_", [512 << 10, 1 << 20, 2 << 20, 4 << 20])
+def test_little_memory_runs_the_program_or_is_told_as_oom(broker, bytes_):
+    execution = broker.run(["true"], limits={"memory_bytes": bytes_})
+    assert execution["outcome"] in ("oom", "exited"), execution
+    assert (execution["usage"]["oom_kills"] >= 1) == (execution["outcome"] == "oom")
+
+
 def test_oom_of_a_child_is_not_the_outcome_of_the_parent(broker):
     script = f"{PYTHON} -c 'x = bytearray(400 << 20)'; exit 0"
     execution = broker.run(["sh", "-c", script], limits={"memory_bytes": 64 << 20})

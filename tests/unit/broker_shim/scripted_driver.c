@@ -2,6 +2,7 @@
 #include "scripted_driver.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,7 +135,11 @@ static int prepare(const struct bh_driver_host *host, const struct bh_plan *plan
         boundary->base.driver = scripted_driver_by_name("scripted");
         boundary->base.event_fd = boundary->process.pidfd;
         *ret = &boundary->base;
-        return 0;
+        if (!scripted_driver.end_in_prepare)
+                return 0;
+        (void)bh_pidref_signal(&boundary->process, SIGKILL, NULL);
+        (void)poll(&(struct pollfd){.fd = boundary->base.event_fd, .events = POLLIN}, 1, -1);
+        return 1;
 }
 
 static int start(struct bh_boundary *base, struct bh_error *error)

@@ -11,6 +11,7 @@
 struct scripted_driver {
         const char *failing;   /* slot that fails: "prepare", "observe", "start", "wait", … */
         bool hang_in_prepare;  /* waits for a process that never ends */
+        bool end_in_prepare;   /* the process is killed before it could start */
         bool does_not_hold;    /* observe() says so of "scripted" */
         bool hide_evidence;    /* observe() shows nothing of "scripted" */
         bool is_deaf;          /* kill() does nothing */

@@ -105,6 +105,21 @@ static void a_driver_that_hangs_is_ended(void **state)
         assert_outcome(fixture, "boundary_failed", "not ready within 50 ms");
 }
 
+static void a_workload_that_died_before_its_start_has_an_end(void **state)
+{
+        struct fixture *fixture = *state;
+        _cleanup_json_ json_t *result = NULL;
+
+        scripted_driver.end_in_prepare = scripted_driver.oom = true;
+        begin_take(fixture, order_for(RUN("out:never")));
+        result = result_of(fixture);
+        assert_string_equal(text_of(result, "outcome"), "oom");
+        assert_non_null(strstr(text_of(result, "detail"), "memory_bytes limit of"));
+        assert_int_equal(number_in(result, "usage", "oom_kills"), 1);
+        assert_int_equal(number_in(result, "stdout", "bytes"), 0);
+        assert_true(json_is_null(json_object_get(result, "started_ms")));
+}
+
 static void an_unknown_driver_is_no_execution(void **state)
 {
         struct fixture *fixture = *state;
@@ -423,6 +438,7 @@ int main(void)
                 TEST(a_control_that_does_not_hold_starts_nothing),
                 TEST(without_a_gateway_nothing_starts),
                 TEST(a_driver_that_hangs_is_ended),
+                TEST(a_workload_that_died_before_its_start_has_an_end),
                 TEST(an_unknown_driver_is_no_execution),
                 TEST(a_spare_goes_quietly),
                 TEST(a_spare_can_be_told_to_stop),
