@@ -9,6 +9,7 @@ from guest import Guest
 MODULES = ["cgroup", "gateway", "image"]
 RUN = "bulkhead run --agent a"
 MIB = 1 << 20
+TOO_LITTLE = [1, 4096, 65536]  # bytes of memory
 
 START = """
 bulkheadd --state-dir /var/state --run-dir /run/bulkhead --listen unix:/run/api.sock \\
@@ -52,6 +53,7 @@ def steps():
         ("processes", f"{RUN} -- escape-attempts --exhaust=processes --limit=128"),
         ("workspace", f"{RUN} -- escape-attempts --exhaust=workspace --limit={64 * MIB}"),
         ("wall", f"{RUN} --timeout 1 -- sleep 100"),
+        *((f"start_in_{size}", f"{RUN} --memory {size} --json -- true") for size in TOO_LITTLE),
         ("stop", STOP),
     ]
     for name, script in broker:
@@ -111,6 +113,12 @@ def test_limit_holds(console, what):
 
 def test_the_wall_limit_ends_it(console):
     assert console["wall"][0] == 124, console["wall"][1]
+
+
+@pytest.mark.parametrize("size", TOO_LITTLE)
+def test_memory_that_is_too_little_to_start_with_is_told_as_oom(console, size):
+    status, output = console[f"start_in_{size}"]
+    assert status == 137 and '"oom"' in output, output
 
 
 def test_nothing_is_left(console):
