@@ -169,6 +169,7 @@ static void free_events(struct bh_stream *stream)
 
 static const struct bh_stream_kind events_kind = {
         .content_type = "text/event-stream",
+        .tells_end = true,
         .read = read_events,
         .event = on_event,
         .free = free_events,

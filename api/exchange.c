@@ -37,7 +37,7 @@ struct bh_exchange *bh_exchange_new(struct bh_server *server, struct bh_client *
         exchange->target_text = bh_strdup(target);
         exchange->params = json_object();
         exchange->decoded.payload = -1;
-        server->exchanges++;
+        LIST_INSERT_HEAD(&server->exchanges, exchange, entry);
         return exchange;
 }
 
@@ -56,7 +56,7 @@ void bh_exchange_free(struct bh_exchange *exchange)
         json_decref(exchange->params);
         free(exchange->target_text);
         free(exchange->body);
-        exchange->server->exchanges--;
+        LIST_REMOVE(exchange, entry);
         free(exchange);
 }
 
@@ -77,6 +77,16 @@ void bh_exchange_resume(struct bh_exchange *exchange)
                 return;
         exchange->suspended = false;
         MHD_resume_connection(exchange->connection);
+}
+
+void bh_exchanges_cut(struct bh_server *server)
+{
+        struct bh_exchange *exchange;
+
+        LIST_FOREACH (exchange, &server->exchanges, entry) {
+                if (exchange->stream) /* else it waits for a reply */
+                        bh_exchange_resume(exchange);
+        }
 }
 
 /* ---- Checks. Each returns 0, or -1 and fills problem. ---- */

@@ -32,6 +32,7 @@ enum bh_exchange_state {
 };
 
 struct bh_exchange {
+        LIST_ENTRY(bh_exchange) entry; /* of server->exchanges */
         struct bh_server *server;
         struct bh_client *client;
         struct MHD_Connection *connection;
@@ -76,5 +77,8 @@ bool bh_exchange_watches(const struct bh_exchange *exchange);
 void bh_exchange_suspend(struct bh_exchange *exchange);
 /* Accepts one that is not suspended. The caller pumps. */
 void bh_exchange_resume(struct bh_exchange *exchange);
+
+/* Ends all answers that go on (stream.h) where they are; server drains. The caller pumps. */
+void bh_exchanges_cut(struct bh_server *server);
 
 #endif

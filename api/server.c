@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/exchange.h"
 #include "api/listener.h"
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -30,7 +31,7 @@ static void on_drain_check(evutil_socket_t fd, short what, void *context)
 
         (void)fd;
         (void)what;
-        if (server->exchanges == 0 || bh_monotonic_us() > server->drain_until_us)
+        if (LIST_EMPTY(&server->exchanges) || bh_monotonic_us() > server->drain_until_us)
                 stop(server);
 }
 
@@ -45,6 +46,12 @@ static void drain(struct bh_server *server)
                 bh_listener_quiesce(listener);
         server->drain_until_us = bh_monotonic_us() + DRAIN_US;
         event_add(server->drain_check, &period);
+        bh_exchanges_cut(server);
+}
+
+bool bh_server_drains(const struct bh_server *server)
+{
+        return server->drain_until_us != 0;
 }
 
 static int serve(struct bh_server *server, struct bh_error *error)

@@ -5,6 +5,7 @@
 
 #include <event2/event.h>
 #include <stdbool.h>
+#include <sys/queue.h>
 
 #include "api/auth.h"
 #include "api/broker_link.h"
@@ -20,7 +21,7 @@ struct bh_server {
         struct bh_listener *listeners; /* list */
         struct event *drain_check;     /* pending while draining */
         int64_t drain_until_us;
-        size_t exchanges;                                     /* requests under way */
+        LIST_HEAD(, bh_exchange) exchanges;                   /* requests under way */
         int (*harden)(void *context, struct bh_error *error); /* before "ready"; see main.c */
         void *harden_context;
         struct bh_error failed; /* why the loop ended; code 0: as it should */
@@ -37,5 +38,8 @@ int bh_server_run(struct bh_server *server);
 /* Lets every listener go on with connections that were resumed. Not from inside a callback of
  * libmicrohttpd. */
 void bh_server_pump(struct bh_server *server);
+
+/* What is asked is still answered, but nothing goes on for as long as an execution does. */
+bool bh_server_drains(const struct bh_server *server);
 
 #endif

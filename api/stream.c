@@ -59,6 +59,9 @@ static ssize_t read_stream(void *context, uint64_t position, char *buffer, size_
                 return MHD_CONTENT_READER_END_WITH_ERROR;
         if (stream->finished)
                 return MHD_CONTENT_READER_END_OF_STREAM;
+        if (bh_server_drains(stream->exchange->server))
+                return stream->kind->tells_end ? MHD_CONTENT_READER_END_OF_STREAM
+                                               : MHD_CONTENT_READER_END_WITH_ERROR;
         bh_exchange_suspend(stream->exchange);
         return 0;
 }

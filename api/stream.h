@@ -16,6 +16,8 @@ struct bh_stream;
 
 struct bh_stream_kind {
         const char *content_type;
+        bool tells_end; /* by what it carries; else an answer that is whole says that all is there
+                         */
         /* Bytes for the client; 0: none now, or none ever again when stream->finished; -1. */
         ssize_t (*read)(struct bh_stream *stream, char *buffer, size_t size);
         void (*event)(struct bh_stream *stream, const json_t *message); /* may be NULL */

@@ -20,8 +20,7 @@
 #include "broker/daemon/workspaces.h"
 #include "drivers/kernel/cgroup.h"
 
-#define DRAIN_ANSWER_MS 3000 /* after it, waits are answered with the state of then */
-#define DRAIN_END_MS    5000
+#define DRAIN_MS 5000 /* for replies to be taken, and kills to be seen through */
 
 static void on_stop(evutil_socket_t signal, short what, void *data)
 {
@@ -274,25 +273,18 @@ void bh_daemon_turn(struct bh_daemon *daemon, bool block)
         bh_daemon_commit(daemon);
 }
 
-/* First answers what waits, then gives up on whoever did not take its reply. */
+/* Gives up on whoever did not take its reply. */
 static void on_drain_time(evutil_socket_t fd, short what, void *data)
 {
         struct bh_daemon *daemon = data;
-        const struct timeval rest = bh_timeval_ms(DRAIN_END_MS - DRAIN_ANSWER_MS);
         (void)fd;
         (void)what;
-        if (daemon->drain_answered) {
-                daemon->stopping = true;
-                return;
-        }
-        daemon->drain_answered = true;
-        bh_executions_answer_waiters(daemon);
-        event_add(daemon->drain_timer, &rest);
+        daemon->stopping = true;
 }
 
 void bh_daemon_drain(struct bh_daemon *daemon)
 {
-        const struct timeval time = bh_timeval_ms(DRAIN_ANSWER_MS);
+        const struct timeval time = bh_timeval_ms(DRAIN_MS);
         if (daemon->draining)
                 return;
         daemon->draining = true;
@@ -303,6 +295,7 @@ void bh_daemon_drain(struct bh_daemon *daemon)
         }
         event_add(daemon->drain_timer, &time);
         bh_api_drain(daemon);
+        bh_executions_answer_waiters(daemon);
 }
 
 static int start(struct bh_daemon *daemon, struct bh_error *error)

@@ -65,7 +65,7 @@ struct bh_daemon {
         struct event *drain_timer;
         bool store_failed; /* the last turn's end */
         bool turn_changes; /* a call of this turn may have changed something */
-        bool draining, drain_answered;
+        bool draining;
         bool stopping; /* the loop ends after this turn */
 };
 

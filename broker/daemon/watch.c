@@ -89,14 +89,6 @@ void bh_live_wait(struct bh_live *live, struct bh_call *call, int status, int64_
         bh_call_hold(call, on_waiter_gone, waiter);
 }
 
-void bh_executions_answer_waiters(struct bh_daemon *daemon)
-{
-        struct bh_live *live = NULL;
-        TAILQ_FOREACH (live, &daemon->executions.all, order) {
-                answer_all(live);
-        }
-}
-
 /* The moment a state was entered, 0 when it never was. */
 static int64_t entered_ms(const struct bh_execution *record, enum bh_execution_state state)
 {
@@ -254,6 +246,31 @@ void bh_watch_refuse(struct bh_live *live, const struct bh_error *error)
                 next = LIST_NEXT(waiter, entry);
                 waiter_free(waiter);
                 bh_call_fail(call, error);
+        }
+}
+
+/* Those whose execution has no files yet; others have their reply. */
+static void refuse_unbegun(struct bh_live *live, const struct bh_error *error)
+{
+        struct bh_waiter *waiter = LIST_FIRST(&live->watchers), *next = NULL;
+        for (; waiter; waiter = next) {
+                struct bh_call *call = waiter->call;
+                next = LIST_NEXT(waiter, entry);
+                if (waiter->begun)
+                        continue;
+                waiter_free(waiter);
+                bh_call_fail(call, error);
+        }
+}
+
+void bh_executions_answer_waiters(struct bh_daemon *daemon)
+{
+        struct bh_live *live = NULL;
+        struct bh_error error;
+        (void)bh_error_refused(&error, "draining", "", "the broker is stopping");
+        TAILQ_FOREACH (live, &daemon->executions.all, order) {
+                answer_all(live);
+                refuse_unbegun(live, &error);
         }
 }
 

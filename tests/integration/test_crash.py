@@ -89,6 +89,34 @@ def test_a_stop_leaves_executions_to_be_adopted(own_broker):
     assert broker.execution(identity, wait=20)["exit_code"] == 5
 
 
+def test_a_stop_waits_for_nobody_who_waits(own_broker):
+    broker = own_broker()
+    identity = broker.begin(["sh", "-c", "echo out; sleep 100"])
+    path = f"/v1/executions/{identity}"
+    answers = {}
+
+    def ask(name, query, **options):
+        answers[name] = broker.get(f"{path}{query}", timeout=20, **options)
+
+    waiter = threading.Thread(target=ask, args=("wait", "?wait=20"))
+    waiter.start()
+    ask("events", "/events", stream=True)
+    ask("follow", "/stdout?follow=true", stream=True)
+    events = answers["events"].iter_lines()
+    assert any(line == b"event: stdout" for line in events)
+    time.sleep(0.2)
+    begun = time.monotonic()
+    broker.terminate()
+    assert time.monotonic() - begun < 1
+    waiter.join()
+    assert answers["wait"].status_code == 200 and answers["wait"].json()["state"] == "running"
+    # One says by itself that it is not all; the other has to be seen to break off.
+    assert b"event: ended" not in list(events)
+    with pytest.raises(requests.exceptions.ChunkedEncodingError):
+        list(answers["follow"].iter_content(None))
+    broker.start()
+
+
 def test_a_killed_shim_is_a_clean_lost(broker):
     before = set(programs(broker, "bulkhead-shim"))
     identity = broker.begin(["sh", "-c", "setsid sleep 100 & sleep 100"])

@@ -144,6 +144,30 @@ static void a_wait_ends_with_its_time(void **state)
         assert_string_equal(text_at(json_object_get(reply, "body"), "state"), "provisioning");
 }
 
+static void a_stop_answers_whoever_waits(void **state)
+{
+        (void)state;
+        char running[BH_ID_SIZE];
+        fixture_stop();
+        fixture_start("{'executions': {'concurrent': 1, 'queued': 1}}", NULL);
+        fixture_agent("a1", "['command.run']");
+        fixture_execute("a1", NULL, running);
+        _cleanup_json_ json_t *queued =
+                fixture_expect(201, "executions.create", fixture_request("a1", NULL));
+        int64_t wait = fixture_send("executions.get", BH_ROLE_OPERATOR,
+                                    json_pack("{sssi}", "execution", running, "wait_ms", 60000));
+        int64_t watcher = watch(text_at(queued, "execution"));
+        fixture_expect_silence(wait);
+        fixture_expect_silence(watcher);
+        bh_executions_answer_waiters(fixture.daemon);
+        _cleanup_json_ json_t *now = fixture_receive(wait);
+        assert_string_equal(text_at(json_object_get(now, "body"), "state"), "provisioning");
+        _cleanup_json_ json_t *refused = fixture_receive(watcher);
+        assert_int_equal(json_integer_value(json_object_get(refused, "status")), 503);
+        assert_string_equal(text_at(json_object_get(refused, "problem"), "code"), "draining");
+        assert_true(LIST_EMPTY(&fixture.daemon->calls));
+}
+
 static void whoever_leaves_is_forgotten(void **state)
 {
         (void)state;
@@ -199,6 +223,7 @@ int main(void)
                 BROKER_TEST(a_queued_one_has_its_watcher_wait_for_its_files),
                 BROKER_TEST(the_last_watcher_switches_the_reports_off),
                 BROKER_TEST(a_wait_ends_with_its_time),
+                BROKER_TEST(a_stop_answers_whoever_waits),
                 BROKER_TEST(whoever_leaves_is_forgotten),
                 BROKER_TEST(an_api_that_dies_leaves_executions_alone),
         };
