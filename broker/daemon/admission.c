@@ -15,6 +15,7 @@
 #include "broker/daemon/daemon.h"
 #include "broker/daemon/decision.h"
 #include "broker/daemon/dispatch.h"
+#include "broker/daemon/files.h"
 #include "broker/daemon/idempotency.h"
 #include "broker/daemon/watch.h"
 
@@ -126,7 +127,8 @@ static int check_plan(struct bh_daemon *daemon, const char *tenant,
         if (check_files(request, plan, error) < 0)
                 return -1;
         if (plan->workspace_name &&
-            bh_workspace_user(daemon, tenant, plan->workspace_name, plan->workspace_writable))
+            (bh_workspace_user(daemon, tenant, plan->workspace_name, plan->workspace_writable) ||
+             bh_files_writes(daemon, tenant, plan->workspace_name)))
                 return bh_error_refused(error, "workspace_busy", "/workspace",
                                         "workspace %s is in use", plan->workspace_name);
         return 0;
