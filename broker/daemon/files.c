@@ -22,7 +22,8 @@
 #include "broker/files_protocol.h"
 #include "policy/request.h"
 
-#define JOBS_MAX 64 /* processes at a time, all tenants together */
+#define JOBS_MAX      64           /* processes at a time, all tenants together */
+#define PATH_TEXT_MAX (8 << 10) /* a request target's; what is longer than a path is told so */
 
 struct bh_files_job {
         struct bh_daemon *daemon;
@@ -178,7 +179,7 @@ static int decode_path(const struct bh_call *call, const struct bh_json_at *para
         if (!bh_json_member(params, "path", &at) && optional)
                 return 0;
         if (bh_json_require(params, "path", &at, error) < 0 ||
-            bh_json_string(&at, 0, PATH_MAX, ret, error) < 0)
+            bh_json_string(&at, 0, PATH_TEXT_MAX, ret, error) < 0)
                 return -1;
         if (!bh_relative_path_valid(*ret))
                 return bh_error_refused(error, "path_not_allowed", "",

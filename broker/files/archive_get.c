@@ -137,13 +137,13 @@ static int add_other(struct writer *writer, int directory, const char *name, con
         return entry ? write_header(writer, entry) : 0;
 }
 
-static int add_directory(struct writer *writer, int directory, const char *path);
+static int add_directory_take(struct writer *writer, int directory, const char *path);
 
 static int add_name(struct writer *writer, int directory, const char *path, const char *name)
 {
         _cleanup_free_ char *below = bh_format("%s%s%s", path, path[0] ? "/" : "", name);
-        _cleanup_close_ int fd = -1;
         struct stat st;
+        int fd;
 
         bh_files_progress();
         /* What has no path that anyone could ask for is left out, as in the tree. */
@@ -160,17 +160,16 @@ static int add_name(struct writer *writer, int directory, const char *path, cons
         fd = bh_place_open(directory, name, O_RDONLY | O_DIRECTORY);
         if (fd < 0)
                 return errno == ENOENT ? 0 : bh_place_error(errno, below, writer->error);
-        return add_directory(writer, fd, below);
+        return add_directory_take(writer, fd, below);
 }
 
-static int add_directory(struct writer *writer, int directory, const char *path)
+static int add_directory_take(struct writer *writer, int directory, const char *path)
 {
-        int again = bh_place_open(directory, "", O_RDONLY | O_DIRECTORY);
-        _cleanup_(bh_stream_close_cleanup) DIR *stream = again < 0 ? NULL : fdopendir(again);
+        _cleanup_(bh_stream_close_cleanup) DIR *stream = fdopendir(directory);
         struct dirent *entry;
 
         if (!stream) {
-                bh_close(again);
+                bh_close(directory);
                 return bh_place_error(errno, path, writer->error);
         }
         for (errno = 0; (entry = readdir(stream)); errno = 0)
@@ -186,6 +185,7 @@ static int write_archive(struct bh_files *files, struct bh_error *error)
         _cleanup_(bh_link_resolver_cleanup) struct archive_entry_linkresolver *links =
                 archive_entry_linkresolver_new();
         struct writer writer = {files, archive, links, error};
+        int root;
 
         if (!archive || !links)
                 bh_alloc_failed();
@@ -194,7 +194,10 @@ static int write_archive(struct bh_files *files, struct bh_error *error)
             archive_write_set_bytes_in_last_block(archive, 1) != ARCHIVE_OK ||
             archive_write_open(archive, &writer, NULL, write_piece, NULL) != ARCHIVE_OK)
                 return failed(&writer);
-        if (add_directory(&writer, files->place.root, "") < 0)
+        root = bh_place_open(files->place.root, "", O_RDONLY | O_DIRECTORY);
+        if (root < 0)
+                return bh_error_errno(error, errno, "open the workspace");
+        if (add_directory_take(&writer, root, "") < 0)
                 return -1;
         return archive_write_close(archive) == ARCHIVE_OK ? 0 : failed(&writer);
 }
