@@ -411,8 +411,8 @@ static bool reply_has_problem(struct bh_exchange *exchange, const json_t *messag
 
         if (!json_is_object(document) && status >= 200 && status < 600)
                 return false;
-        bh_http_problem_from_reply(&exchange->refusal,
-                                   status >= 400 && status < 600 ? status : 500, document);
+        bh_http_problem_from_reply(&exchange->refusal, status >= 400 && status < 600 ? status : 500,
+                                   document);
         bh_reply_problem(exchange, &exchange->refusal);
         return true;
 }

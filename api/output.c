@@ -1,5 +1,6 @@
-/* GET /v1/executions/{id}/stdout and …/stderr, and files of workspaces: the raw bytes. What is there now is sent from the
- * file itself, with Range; ?follow=true is a stream that goes on until the execution ends. */
+/* GET /v1/executions/{id}/stdout and …/stderr, and files of workspaces: the raw bytes. What is
+ * there now is sent from the file itself, with Range; ?follow=true is a stream that goes on until
+ * the execution ends. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>

@@ -167,9 +167,8 @@ static void free_response(void *context)
 
 static void start_stream(struct bh_transfer *transfer, const char *content_type)
 {
-        struct MHD_Response *response =
-                MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BH_TRANSFER_PIECE_MAX,
-                                                  read_pieces, transfer, free_response);
+        struct MHD_Response *response = MHD_create_response_from_callback(
+                MHD_SIZE_UNKNOWN, BH_TRANSFER_PIECE_MAX, read_pieces, transfer, free_response);
 
         transfer->owned_by_response = true;
         transfer->have = transfer->taken = 0;
@@ -255,8 +254,7 @@ void bh_answer_transfer(struct bh_exchange *exchange, struct bh_frame *frame)
         struct bh_http_problem problem = {.status = 0};
 
         if (frame->fd_count != 1) {
-                bh_http_problem_set(&problem, 500, "internal_error",
-                                    "the broker gave no transfer");
+                bh_http_problem_set(&problem, 500, "internal_error", "the broker gave no transfer");
                 bh_reply_problem(exchange, &problem);
                 return;
         }

@@ -79,7 +79,7 @@ enum bh_role bh_role_by_name(const char *name);
 const char *bh_role_name(enum bh_role role);
 
 /* Descriptor numbers in the child, fixed at spawn. */
-#define BH_API_CHANNEL_FD 3
+#define BH_API_CHANNEL_FD     3
 
 /* {"event": "listen", "kind": "unix"|"tcp", "address": "…", "tls": bool} with the listening socket
  * and, when tls, memfds with certificate chain, key, and client CA (may be empty);

@@ -217,8 +217,8 @@ static size_t give_body(char *buffer, size_t unit, size_t count, void *context)
 {
         struct transfer *transfer = context;
         const struct bh_http_request *request = transfer->request;
-        ssize_t got = request->source(request->source_context, buffer, unit * count,
-                                      transfer->error);
+        ssize_t got =
+                request->source(request->source_context, buffer, unit * count, transfer->error);
 
         transfer->failed = got < 0;
         return got < 0 ? CURL_READFUNC_ABORT : (size_t)got;

@@ -27,14 +27,13 @@ struct bh_http_endpoint {
 typedef int (*bh_http_sink)(void *context, const char *bytes, size_t size, struct bh_error *error);
 
 /* Fills buffer with bytes to send. Returns how many, 0 at the end, -1 and error. */
-typedef ssize_t (*bh_http_source)(void *context, char *buffer, size_t size,
-                                  struct bh_error *error);
+typedef ssize_t (*bh_http_source)(void *context, char *buffer, size_t size, struct bh_error *error);
 
 struct bh_http_request {
         const char *method;
-        const char *path;            /* with query, percent-encoded, starting with '/' */
-        const json_t *body;          /* NULL: none */
-        bh_http_source source;       /* of a body that is no JSON; NULL: none */
+        const char *path;      /* with query, percent-encoded, starting with '/' */
+        const json_t *body;    /* NULL: none */
+        bh_http_source source; /* of a body that is no JSON; NULL: none */
         void *source_context;
         const char *idempotency_key; /* the following: NULL leaves the header out */
         const char *if_match;

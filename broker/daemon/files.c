@@ -22,7 +22,7 @@
 #include "broker/files_protocol.h"
 #include "policy/request.h"
 
-#define JOBS_MAX      64           /* processes at a time, all tenants together */
+#define JOBS_MAX      64        /* processes at a time, all tenants together */
 #define PATH_TEXT_MAX (8 << 10) /* a request target's; what is longer than a path is told so */
 
 struct bh_files_job {
@@ -196,9 +196,9 @@ static int decode(const struct bh_call *call, struct wish *ret, struct bh_error 
         static const char *const of_archive[] = {"workspace", "tenant", NULL};
         struct bh_json_at params = BH_JSON_ROOT(call->params), at;
         bool archive = call->op == BH_OP_ARCHIVE_GET || call->op == BH_OP_ARCHIVE_PUT;
-        const char *const *members = archive                        ? of_archive
+        const char *const *members = archive                      ? of_archive
                                      : call->op == BH_OP_TREE_GET ? of_tree
-                                                                    : of_file;
+                                                                  : of_file;
         *ret = (struct wish){"", "", BH_LIMIT_DEFAULT_ITEMS};
         if (bh_json_object(&params, members, error) < 0)
                 return -1;

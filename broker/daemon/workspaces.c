@@ -182,7 +182,8 @@ int bh_handle_workspace_get(struct bh_call *call, struct bh_error *error)
         static const char *const members[] = {"workspace", "tenant", NULL};
         struct bh_json_at params = BH_JSON_ROOT(call->params);
         _cleanup_(bh_workspace_row_cleanup) struct bh_workspace_row *row = NULL;
-        if (bh_json_object(&params, members, error) < 0 || bh_workspace_load(call, &params, &row, error) < 0)
+        if (bh_json_object(&params, members, error) < 0 ||
+            bh_workspace_load(call, &params, &row, error) < 0)
                 return -1;
         bh_call_reply_take(call, 200, encode(call->daemon, row));
         return 0;
@@ -194,7 +195,8 @@ int bh_handle_workspace_delete(struct bh_call *call, struct bh_error *error)
         struct bh_daemon *daemon = call->daemon;
         struct bh_json_at params = BH_JSON_ROOT(call->params);
         _cleanup_(bh_workspace_row_cleanup) struct bh_workspace_row *row = NULL;
-        if (bh_json_object(&params, members, error) < 0 || bh_workspace_load(call, &params, &row, error) < 0)
+        if (bh_json_object(&params, members, error) < 0 ||
+            bh_workspace_load(call, &params, &row, error) < 0)
                 return -1;
         if (bh_workspace_user(daemon, row->tenant, row->name, true) ||
             bh_files_writes(daemon, row->tenant, row->name))

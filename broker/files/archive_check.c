@@ -7,7 +7,8 @@ static int malformed(struct archive *archive, struct bh_error *error)
 {
         const char *why = archive_error_string(archive);
 
-        return bh_error_refused(error, "archive_not_allowed", "", "this is no sound tar archive: %.200s",
+        return bh_error_refused(error, "archive_not_allowed", "",
+                                "this is no sound tar archive: %.200s",
                                 why ? why : "it cannot be read");
 }
 

@@ -51,8 +51,8 @@ static struct archive *open_spool(struct bh_files *files, struct bh_error *error
 }
 
 /* What is there already must not be in the way of any member. */
-static int check_place(const struct bh_place *place, const struct bh_members *members,
-                       size_t index, struct bh_error *error)
+static int check_place(const struct bh_place *place, const struct bh_members *members, size_t index,
+                       struct bh_error *error)
 {
         const char *path = bh_members_path(members, index), *name;
         bool directory = bh_members_is_directory(members, index);
@@ -165,8 +165,8 @@ static int extract_member(struct bh_files *files, struct archive *archive,
                 return bh_place_link(&files->place, target, path, error);
         }
         if (S_ISDIR(member.mode))
-                return bh_place_directory(&files->place, path,
-                                          (member.mode & 0777) | DIRECTORY_RWX, error);
+                return bh_place_directory(&files->place, path, (member.mode & 0777) | DIRECTORY_RWX,
+                                          error);
         if (S_ISLNK(member.mode))
                 return bh_place_symlink(&files->place, member.target, path, error);
         return extract_file(files, archive, entry, path, error);

@@ -17,9 +17,9 @@ static const struct {
         const char *code;
         int status;
 } statuses[] = {
-        {"archive_not_allowed", 400}, {"path_not_allowed", 400},    {"invalid_request", 400},
-        {"file_denied", 403},         {"not_found", 404},           {"not_a_file", 409},
-        {"not_empty", 409},           {"body_too_large", 413},      {"workspace_full", 507},
+        {"archive_not_allowed", 400}, {"path_not_allowed", 400}, {"invalid_request", 400},
+        {"file_denied", 403},         {"not_found", 404},        {"not_a_file", 409},
+        {"not_empty", 409},           {"body_too_large", 413},   {"workspace_full", 507},
         {"unavailable", 503},
 };
 

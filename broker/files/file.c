@@ -15,8 +15,8 @@ int bh_files_get(struct bh_files *files, const struct bh_files_request *request,
                  struct bh_error *error)
 {
         /* A FIFO would wait for a writer without O_NONBLOCK. */
-        _cleanup_close_ int fd = bh_place_open(files->place.root, request->path,
-                                               O_RDONLY | O_NONBLOCK | O_NOCTTY);
+        _cleanup_close_ int fd =
+                bh_place_open(files->place.root, request->path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
         struct stat st;
 
         if (fd < 0)

@@ -53,8 +53,8 @@ static int open_place(struct bh_files *files, const struct bh_files_request *req
         files->place.descriptors = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (files->place.descriptors < 0)
                 return bh_error_errno(error, errno, "open /proc/self/fd");
-        if (bh_files_isolate_final(mount, writes,
-                                   request->disk_bytes + BH_FILES_ARCHIVE_OVERHEAD, error) < 0)
+        if (bh_files_isolate_final(mount, writes, request->disk_bytes + BH_FILES_ARCHIVE_OVERHEAD,
+                                   error) < 0)
                 return -1;
         files->place.root = bh_place_open(mount, "", O_RDONLY | O_DIRECTORY);
         if (files->place.root < 0)

@@ -90,8 +90,9 @@ int bh_member_path(const char *name, char **ret, struct bh_error *error)
 
                 if (size == 0 || size > NAME_MAX || (size == 1 && part[0] == '.') ||
                     (size == 2 && part[0] == '.' && part[1] == '.'))
-                        return refuse(error, name, "has a path with an empty, \".\", \"..\" or too "
-                                                   "long component");
+                        return refuse(error, name,
+                                      "has a path with an empty, \".\", \"..\" or too "
+                                      "long component");
                 part += size + (part[size] == '/');
         }
         *ret = bh_steal_ptr(&path);
@@ -131,8 +132,8 @@ static bool target_stays(const char *target, size_t depth)
 }
 
 /* Also the kind of a member that may be. */
-static int judge(const struct bh_members *members, const struct bh_member *member,
-                 const char *path, enum kind *ret, struct bh_error *error)
+static int judge(const struct bh_members *members, const struct bh_member *member, const char *path,
+                 enum kind *ret, struct bh_error *error)
 {
         _cleanup_free_ char *target = NULL;
 

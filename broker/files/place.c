@@ -258,7 +258,7 @@ json_t *bh_place_describe(const char *path, const struct stat *st)
         (void)snprintf(mode, sizeof(mode), "%04o", (unsigned)(st->st_mode & 0777));
         bh_time_format((int64_t)st->st_mtim.tv_sec * 1000 + st->st_mtim.tv_nsec / 1000000,
                        modified);
-        return json_pack("{sossss sI ssss}", "path", name, "encoding", encoding, "type", type, "size",
-                         (json_int_t)(S_ISDIR(st->st_mode) ? 0 : st->st_size), "mode", mode,
+        return json_pack("{sossss sI ssss}", "path", name, "encoding", encoding, "type", type,
+                         "size", (json_int_t)(S_ISDIR(st->st_mode) ? 0 : st->st_size), "mode", mode,
                          "modified_at", modified);
 }

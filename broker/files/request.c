@@ -15,8 +15,7 @@
 
 static int decode(const json_t *document, struct bh_files_request *ret, struct bh_error *error)
 {
-        static const char *const members[] = {"op",     "path", "disk_bytes", "limit",
-                                              "cursor", NULL};
+        static const char *const members[] = {"op", "path", "disk_bytes", "limit", "cursor", NULL};
         struct bh_json_at root = BH_JSON_ROOT(document), at;
         const char *op = NULL;
 

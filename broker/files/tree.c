@@ -83,8 +83,7 @@ static int list(struct page *page, const char *path, const char *after)
 }
 
 /* Of the cursor: the part beneath the directory that is listed. */
-static int decode_cursor(const struct bh_files_request *request, char **ret,
-                         struct bh_error *error)
+static int decode_cursor(const struct bh_files_request *request, char **ret, struct bh_error *error)
 {
         _cleanup_free_ unsigned char *data = NULL;
         size_t size = 0, prefix = strlen(request->path);
