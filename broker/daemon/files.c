@@ -22,8 +22,8 @@
 #include "broker/files_protocol.h"
 #include "policy/request.h"
 
-#define JOBS_MAX      64        /* processes at a time, all tenants together */
-#define PATH_TEXT_MAX (8 << 10) /* a request target's; what is longer than a path is told so */
+#define JOBS_MAX 64                /* processes at a time, all tenants together */
+#define TEXT_MAX ((size_t)8 << 10) /* of a request target; too long a path is told as such */
 
 struct bh_files_job {
         struct bh_daemon *daemon;
@@ -65,17 +65,18 @@ static bool still_writes(const struct bh_files_job *job)
 bool bh_files_writes(const struct bh_daemon *daemon, const char *tenant, const char *workspace)
 {
         const struct bh_files_job *job = NULL;
-        LIST_FOREACH(job, &daemon->files.all, entry)
-        if (strcmp(job->workspace, workspace) == 0 && strcmp(job->tenant, tenant) == 0 &&
-            still_writes(job))
-                return true;
+        LIST_FOREACH (job, &daemon->files.all, entry)
+                if (strcmp(job->workspace, workspace) == 0 && strcmp(job->tenant, tenant) == 0 &&
+                    still_writes(job))
+                        return true;
         return false;
 }
 
 void bh_files_clear(struct bh_daemon *daemon)
 {
-        while (!LIST_EMPTY(&daemon->files.all)) {
-                struct bh_files_job *job = LIST_FIRST(&daemon->files.all);
+        struct bh_files_job *next = NULL;
+        for (struct bh_files_job *job = LIST_FIRST(&daemon->files.all); job; job = next) {
+                next = LIST_NEXT(job, entry);
                 bh_pidref_signal(&job->process, SIGKILL, NULL);
                 free_job(job);
         }
@@ -179,7 +180,7 @@ static int decode_path(const struct bh_call *call, const struct bh_json_at *para
         if (!bh_json_member(params, "path", &at) && optional)
                 return 0;
         if (bh_json_require(params, "path", &at, error) < 0 ||
-            bh_json_string(&at, 0, PATH_TEXT_MAX, ret, error) < 0)
+            bh_json_string(&at, 0, TEXT_MAX, ret, error) < 0)
                 return -1;
         if (!bh_relative_path_valid(*ret))
                 return bh_error_refused(error, "path_not_allowed", "",
@@ -208,7 +209,7 @@ static int decode(const struct bh_call *call, struct wish *ret, struct bh_error 
             bh_json_integer(&at, 1, BH_LIMIT_MAX_ITEMS, &ret->limit, error) < 0)
                 return -1;
         if (bh_json_member(&params, "cursor", &at) &&
-            bh_json_string(&at, 1, 2 * PATH_MAX, &ret->cursor, error) < 0)
+            bh_json_string(&at, 1, TEXT_MAX, &ret->cursor, error) < 0)
                 return -1;
         return 0;
 }

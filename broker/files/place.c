@@ -103,13 +103,15 @@ int bh_place_parent(const struct bh_place *place, const char *path, bool make, i
         int fd, result;
 
         result = make && length > 0 ? make_directories(place, path, length) : 0;
-        if (result < 0)
-                return bh_place_error(-result, path, error);
-        fd = bh_place_open(place->root, parent, O_PATH | O_DIRECTORY);
-        if (fd < 0 && errno == ENOENT)
+        fd = result < 0 ? -1 : bh_place_open(place->root, parent, O_PATH | O_DIRECTORY);
+        if (fd < 0 && result == 0)
+                result = -errno;
+        if (result == -ENOENT && !make)
                 return 0;
-        if (fd < 0)
-                return bh_place_error(errno, path, error);
+        if (fd < 0) {
+                (void)bh_place_error(-result, path, error);
+                return -1;
+        }
         *ret_fd = fd;
         *ret_name = slash ? slash + 1 : path;
         return 1;

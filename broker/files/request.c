@@ -10,7 +10,7 @@
 #include "base/json.h"
 
 #define REQUEST_MAX    (64 << 10)
-#define CURSOR_MAX     (2 * PATH_MAX)
+#define CURSOR_MAX     ((size_t)8 << 10)
 #define DISK_BYTES_MAX ((int64_t)1 << 40)
 
 static int decode(const json_t *document, struct bh_files_request *ret, struct bh_error *error)

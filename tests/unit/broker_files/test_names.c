@@ -28,7 +28,7 @@ static int setup(void **state)
                 return -1;
         fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         for (int i = 0; i < COUNT; i++) {
-                char name[8];
+                char name[16];
 
                 (void)snprintf(name, sizeof(name), "n%02d", i * 7 % COUNT);
                 bh_close(openat(fd, name, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
@@ -40,7 +40,7 @@ static int teardown(void **state)
 {
         (void)state;
         for (int i = 0; i < COUNT; i++) {
-                char name[8];
+                char name[16];
 
                 (void)snprintf(name, sizeof(name), "n%02d", i);
                 (void)unlinkat(fd, name, 0);
@@ -56,7 +56,7 @@ static void check(const char *from, size_t max, size_t count, int first)
         assert_int_equal(bh_names_read(fd, from, max, &names), 0);
         assert_int_equal(names.count, count);
         for (size_t i = 0; i < count; i++) {
-                char name[8];
+                char name[16];
 
                 (void)snprintf(name, sizeof(name), "n%02d", first + (int)i);
                 assert_string_equal(names.items[i], name);
