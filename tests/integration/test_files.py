@@ -324,6 +324,8 @@ def helpers(broker):
 
 
 def begin_upload(space, path, sent, announced, headers=()):
+    """A PUT that is not over. The one helper that there is afterwards is its own."""
+    wait_until(lambda: not helpers(space.broker), what="no earlier helper")
     connection = socket.create_connection(("127.0.0.1", space.broker.port), 20)
     lines = [f"PUT {space.url(path)} HTTP/1.1", "Host: x", f"Content-Length: {announced}",
              f"Authorization: Bearer {space.broker.token()}", *headers]
