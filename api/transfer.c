@@ -283,22 +283,40 @@ static enum MHD_Result wait_for(struct bh_exchange *exchange, struct event *even
         return MHD_YES;
 }
 
+/* Sends what there is, or END for a body that has ended. As send_message. */
+static int send_body(struct bh_transfer *transfer, const char *data, size_t *size)
+{
+        int sent = 1;
+
+        if (*size == 0)
+                return send_message(transfer, BH_TRANSFER_END, NULL, 0);
+        /* All of it: libmicrohttpd gives what is left over again only when more has come. */
+        while (*size > 0 && sent > 0) {
+                size_t piece = *size < BH_TRANSFER_PIECE_MAX ? *size : BH_TRANSFER_PIECE_MAX;
+
+                sent = send_message(transfer, BH_TRANSFER_DATA, data, piece);
+                if (sent > 0) {
+                        data += piece;
+                        *size -= piece;
+                }
+        }
+        return sent;
+}
+
 enum MHD_Result bh_transfer_upload(struct bh_exchange *exchange, const char *data, size_t *size)
 {
         struct bh_transfer *transfer = exchange->transfer;
-        size_t piece = *size < BH_TRANSFER_PIECE_MAX ? *size : BH_TRANSFER_PIECE_MAX;
+        bool ends = *size == 0;
         int sent;
 
         if (!transfer)
                 return wait_for(exchange, NULL);
-        sent = send_message(transfer, piece > 0 ? BH_TRANSFER_DATA : BH_TRANSFER_END, data, piece);
+        sent = send_body(transfer, data, size);
         if (sent == 0)
                 return wait_for(exchange, transfer->writable);
-        if (sent > 0)
-                *size -= piece;
-        /* All was sent, or no more is taken: the helper's word counts. */
-        if (sent > 0 && piece > 0)
+        if (sent > 0 && !ends)
                 return MHD_YES;
+        /* All was sent, or no more is taken: the helper's word counts. */
         if (sent > 0)
                 exchange->state = BH_EXCHANGE_WAIT;
         return wait_for(exchange, NULL);

@@ -298,6 +298,28 @@ def test_large_files_stream_through_flat_memory(broker):
     broker.delete(f"/v1/workspaces/{name}")
 
 
+def test_uploads_of_every_size_end(broker):
+    """Announced at once, after 100 Continue, and in chunks; also over a buffer's edges."""
+    name = fresh("sizes")
+    broker.put(f"/v1/workspaces/{name}", {"disk_bytes": 64 * MIB})
+    space = Workspace(broker, name)
+    for size in (1, 32767, 32768, 32769, 65536, 100_001, 3_000_000, 3_000_001):
+        data = os.urandom(size)
+        begin_upload(space, "f", data, size, ["Connection: close"]).close()
+        for headers in ([], ["Expect: 100-continue"]):
+            with begin_upload(space, "f", data, size, headers) as connection:
+                connection.settimeout(20)
+                answer = connection.recv(4096)
+                while b" 100 " in answer.split(b"\r\n")[0] and answer.endswith(b"e\r\n\r\n"):
+                    answer = connection.recv(4096)
+            assert b"HTTP/1.1 20" in answer, answer
+            assert space.get("f").content == data
+        assert space.put("f", (data[at:at + 7777] for at in range(0, size, 7777))).ok
+        assert space.get("f").content == data
+    wait_until(lambda: broker.delete(f"/v1/workspaces/{name}").status_code == 204,
+               what="workspace deleted")
+
+
 def test_a_full_workspace_says_so_and_keeps_what_it_had(workspace):
     workspace.put("kept", b"kept")
     answer = workspace.put("big", (b"x" * MIB for _ in range(15)))
