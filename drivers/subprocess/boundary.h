@@ -12,6 +12,12 @@
 
 extern const struct bh_driver bh_subprocess_driver;
 
+/* What the descriptor of a mount's source held. */
+struct bh_mount_identity {
+        dev_t device;
+        ino_t inode;
+};
+
 struct bh_subprocess {
         struct bh_boundary base; /* event_fd is init's pidfd */
         struct bh_cgroup *cgroup;
@@ -31,6 +37,8 @@ struct bh_subprocess {
         bool workspace_writable;
         enum bh_scratch_backing scratch_backing;
         int64_t scratch_bytes, scratch_inodes, shm_bytes;
+        struct bh_mount_rules mounts;
+        struct bh_mount_identity mount_identity[BH_MOUNT_RULES_MAX];
 
         /* Evidence that exists only before the workload runs. */
         int landlock_abi;

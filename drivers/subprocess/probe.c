@@ -1,5 +1,5 @@
 /* What this host offers for the subprocess tier, found out by building and running a boundary
- * with every control and with a named workspace, on an image without a name. */
+ * with every control, with a named workspace on an image without a name, and with a mount. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -57,7 +57,16 @@ static void add_missing(struct bh_tier_host *tier, const struct bh_error *error)
 
 /* ---- the probe's own plan and instance ---- */
 
-static struct bh_plan *make_plan(void)
+static void add_mount(struct bh_plan *plan, const struct bh_driver_host *host)
+{
+        plan->mounts.items = bh_alloc_array(1, sizeof(*plan->mounts.items));
+        plan->mounts.items[plan->mounts.count++] = (struct bh_mount_rule){
+                .source = bh_subprocess_seccomp_path(host), /* a file that is there */
+                .target = bh_strdup("/mnt/probe"),
+        };
+}
+
+static struct bh_plan *make_plan(const struct bh_driver_host *host)
 {
         struct bh_plan *plan = bh_alloc(sizeof(*plan));
 
@@ -84,6 +93,7 @@ static struct bh_plan *make_plan(void)
         plan->scratch_bytes = PROBE_SCRATCH;
         plan->scratch_inodes = 64;
         plan->shm_bytes = PROBE_SCRATCH;
+        add_mount(plan, host);
         plan->reasons = json_array();
         bh_plan_set_controls(plan);
         return plan;
@@ -158,13 +168,15 @@ static int run_to_end(struct bh_boundary *boundary, struct bh_error *error)
 
 static int run(const struct bh_driver_host *host, struct bh_error *error)
 {
-        _cleanup_(bh_plan_cleanup) struct bh_plan *plan = make_plan();
+        _cleanup_(bh_plan_cleanup) struct bh_plan *plan = make_plan(host);
         _cleanup_(close_instance) struct bh_instance instance = {
                 .stdin_fd = -1, .gateway_fd = -1, .payload_fd = -1, .workspace_fd = -1};
+        _cleanup_close_ int source = open(plan->mounts.items[0].source, O_PATH | O_CLOEXEC);
         struct bh_boundary *boundary = NULL;
         struct bh_error after;
         int result = fill_instance(host, &instance, error);
 
+        instance.mount_fds = &source;
         if (result == 0)
                 result = bh_subprocess_driver.prepare(host, plan, &instance, &boundary, error);
         if (result > 0)
@@ -201,7 +213,7 @@ int bh_subprocess_probe(const struct bh_driver_host *host, enum bh_tier tier,
                                                bh_seccomp_rule_count(), abi);
         found.available = run(host, &failure) == 0;
         if (found.available)
-                found.features = 1U << BH_FEATURE_NAMED_WORKSPACE;
+                found.features = 1U << BH_FEATURE_NAMED_WORKSPACE | 1U << BH_FEATURE_MOUNTS;
         else
                 add_missing(&found, &failure);
         *ret = found;

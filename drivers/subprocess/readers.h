@@ -37,6 +37,7 @@ int bh_read_proc(const struct bh_view *view, json_t **ret, struct bh_error *erro
 int bh_read_dev(const struct bh_view *view, json_t **ret, struct bh_error *error);
 int bh_read_scratch(const struct bh_view *view, json_t **ret, struct bh_error *error);
 int bh_read_shm(const struct bh_view *view, json_t **ret, struct bh_error *error);
+int bh_read_mounts(const struct bh_view *view, json_t **ret, struct bh_error *error);
 int bh_read_workspace(const struct bh_view *view, json_t **ret, struct bh_error *error);
 
 #endif

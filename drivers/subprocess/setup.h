@@ -12,8 +12,9 @@
 #include "drivers/kernel/cgroup.h"
 #include "drivers/kernel/landlock.h"
 #include "drivers/kernel/seccomp.h"
+#include "drivers/subprocess/agent_mounts.h"
 
-#define BH_SETUP_LANDLOCK_RULES 8
+#define BH_SETUP_LANDLOCK_RULES (8 + BH_MOUNT_RULES_MAX)
 
 /* Pid of the workload's process inside: init's first child in a new pid namespace. */
 #define BH_SETUP_WORKLOAD_PID   2
@@ -33,8 +34,9 @@ struct bh_setup {
         int landlock_abi;
         int scratch;   /* detached mount with tmp/ and, when ephemeral, workspace/ */
         int workspace; /* detached mount of a named workspace, or -1 */
-        int channel;   /* reports to the shim, and its leave to go on */
-        int attached;  /* eventfd: init → child, "maps and mounts are complete" */
+        struct bh_agent_mounts mounts;
+        int channel;  /* reports to the shim, and its leave to go on */
+        int attached; /* eventfd: init → child, "maps and mounts are complete" */
 };
 
 enum bh_report_kind {

@@ -74,6 +74,7 @@ void bh_subprocess_release(struct bh_boundary *base)
                 free(boundary->controls[i]);
         free(boundary->controls);
         free(boundary->cgroup_path);
+        bh_mount_rules_clear(&boundary->mounts);
         json_decref(boundary->evidence);
         free(boundary);
 }
