@@ -57,11 +57,19 @@ static void add_missing(struct bh_tier_host *tier, const struct bh_error *error)
 
 /* ---- the probe's own plan and instance ---- */
 
+/* A directory that is there, and empty: one of the template's own. */
+static char *mount_source(const struct bh_driver_host *host)
+{
+        _cleanup_free_ char *root = bh_subprocess_root_path(host);
+
+        return bh_format("%s/mnt", root);
+}
+
 static void add_mount(struct bh_plan *plan, const struct bh_driver_host *host)
 {
         plan->mounts.items = bh_alloc_array(1, sizeof(*plan->mounts.items));
         plan->mounts.items[plan->mounts.count++] = (struct bh_mount_rule){
-                .source = bh_subprocess_seccomp_path(host), /* a file that is there */
+                .source = mount_source(host),
                 .target = bh_strdup("/mnt/probe"),
         };
 }
@@ -136,6 +144,15 @@ static int fill_instance(const struct bh_driver_host *host, struct bh_instance *
         return instance->workspace_fd < 0 ? bh_error_control(error, "workspace") : 0;
 }
 
+static int open_mount(const struct bh_plan *plan, int *ret, struct bh_error *error)
+{
+        *ret = open(plan->mounts.items[0].source, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (*ret >= 0)
+                return 0;
+        bh_error_errno(error, errno, "open the root tree");
+        return bh_error_control(error, "root.readonly");
+}
+
 /* ---- running it ---- */
 
 static int run_to_end(struct bh_boundary *boundary, struct bh_error *error)
@@ -171,12 +188,14 @@ static int run(const struct bh_driver_host *host, struct bh_error *error)
         _cleanup_(bh_plan_cleanup) struct bh_plan *plan = make_plan(host);
         _cleanup_(close_instance) struct bh_instance instance = {
                 .stdin_fd = -1, .gateway_fd = -1, .payload_fd = -1, .workspace_fd = -1};
-        _cleanup_close_ int source = open(plan->mounts.items[0].source, O_PATH | O_CLOEXEC);
+        _cleanup_close_ int source = -1;
         struct bh_boundary *boundary = NULL;
         struct bh_error after;
-        int result = fill_instance(host, &instance, error);
+        int result = open_mount(plan, &source, error);
 
         instance.mount_fds = &source;
+        if (result == 0)
+                result = fill_instance(host, &instance, error);
         if (result == 0)
                 result = bh_subprocess_driver.prepare(host, plan, &instance, &boundary, error);
         if (result > 0)

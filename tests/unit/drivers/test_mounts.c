@@ -31,6 +31,7 @@
 
 static struct bh_lab lab;
 static struct bh_lab_outcome outcome;
+static json_t *observed;
 static char *base; /* an ext4 file system of our own, which can map owners */
 
 static char *below(const char *name)
@@ -98,8 +99,9 @@ static void run_with(const struct wanted *wanted, const char *fault, const char 
         plan->control_count = 0;
         bh_plan_set_controls(plan);
         input.mount_fds = fds;
-        json_decref(outcome.observed);
         bh_lab_run(&lab, plan, &input, &outcome);
+        json_decref(observed);
+        observed = bh_steal_ptr(&outcome.observed);
         while (count > 0)
                 bh_close(fds[--count]);
 }
@@ -137,11 +139,10 @@ static void test_read_only_is_read_only(void **state)
                  "ls -d /var/tmp /var/empty /proc/self /dev/null /usr/bin /etc/passwd");
         assert_output("seenseenseenseen/dev/null\n/etc/passwd\n/proc/self\n/usr/bin\n/var/empty\n"
                       "/var/tmp\n");
-        assert_true(json_is_true(
-                json_object_get(json_object_get(outcome.observed, "mounts"), "holds")));
-        assert_int_equal(json_array_size(json_object_get(
-                                 json_object_get(outcome.observed, "mounts"), "observed")),
-                         4);
+        assert_true(json_is_true(json_object_get(json_object_get(observed, "mounts"), "holds")));
+        assert_int_equal(
+                json_array_size(json_object_get(json_object_get(observed, "mounts"), "observed")),
+                4);
 }
 
 /* On disk all belongs to the source's owner; inside it is the workload's. */
@@ -353,7 +354,7 @@ static int open_lab(void **state)
 static int close_lab(void **state)
 {
         (void)state;
-        json_decref(outcome.observed);
+        json_decref(observed);
         umount2(base, MNT_DETACH);
         free(base);
         bh_lab_close(&lab);

@@ -274,7 +274,8 @@ static void test_probe(void **state)
         if (!host.tier[BH_TIER_SUBPROCESS].available)
                 fail_msg("%s", host.tier[BH_TIER_SUBPROCESS].missing[0].what);
         assert_string_equal(host.tier[BH_TIER_SUBPROCESS].driver, "subprocess");
-        assert_int_equal(host.tier[BH_TIER_SUBPROCESS].features, 1U << BH_FEATURE_NAMED_WORKSPACE);
+        assert_int_equal(host.tier[BH_TIER_SUBPROCESS].features,
+                         1U << BH_FEATURE_NAMED_WORKSPACE | 1U << BH_FEATURE_MOUNTS);
         for (int tier = BH_TIER_CONTAINER; tier < BH_TIER_COUNT; tier++) {
                 assert_false(host.tier[tier].available);
                 assert_int_equal(host.tier[tier].missing_count, 1);
