@@ -345,10 +345,12 @@ json_t *fixture_shim_frame(size_t *ret_shim)
                             bh_channel_receive(fixture.shims[i], &frame, NULL) <= 0)
                                 continue;
                         json_t *message = json_incref(frame.message);
-                        fixture.shim_fds = frame.fd_count;
-                        fixture.last_shim_fd = (struct stat){.st_ino = 0};
-                        if (frame.fd_count > 0)
-                                fstat(frame.fds[frame.fd_count - 1], &fixture.last_shim_fd);
+                        if (strcmp(text_at(message, "type"), "start") == 0) {
+                                fixture.order_fds = frame.fd_count;
+                                if (frame.fd_count > 0)
+                                        fstat(frame.fds[frame.fd_count - 1],
+                                              &fixture.last_order_fd);
+                        }
                         bh_frame_clear(&frame);
                         *ret_shim = i;
                         return message;

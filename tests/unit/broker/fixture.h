@@ -30,9 +30,9 @@ extern struct fixture {
         bool host_unavailable; /* what the next probe says */
         bool no_spawn;         /* no shim can be started */
         size_t probes;
-        size_t reply_fds;         /* descriptors that came with the last reply */
-        size_t shim_fds;          /* the same with the last frame to a shim */
-        struct stat last_shim_fd; /* what the last of those is */
+        size_t reply_fds;          /* descriptors that came with the last reply */
+        size_t order_fds;          /* the same with the last start order */
+        struct stat last_order_fd; /* what the last of those is */
         int64_t next_id;
 } fixture;
 

@@ -196,27 +196,39 @@ static void a_source_travels_with_the_order(void **state)
         assert_int_equal(mkdir(path, 0700), 0);
         _cleanup_free_ char *policy =
                 bh_format("{'mounts': {'allowed_roots': ['%s']}}", fixture.directory);
-        fixture_start(NULL, policy);
+        fixture_start("{'executions': {'concurrent': 1, 'queued': 1}}", policy);
         _cleanup_json_ json_t *reply = mount_reply(path);
         assert_int_equal(json_integer_value(json_object_get(reply, "status")), 201);
-        fixture_execute("a1", NULL, id);
-        assert_int_equal(fixture.shim_fds, 2);
+        size_t shim = fixture_execute("a1", NULL, id);
+        assert_int_equal(fixture.order_fds, 1);
         assert_int_equal(stat(path, &status), 0);
-        assert_int_equal(fixture.last_shim_fd.st_ino, status.st_ino);
-        assert_int_equal(fixture.last_shim_fd.st_dev, status.st_dev);
+        assert_int_equal(fixture.last_order_fd.st_ino, status.st_ino);
+        assert_int_equal(fixture.last_order_fd.st_dev, status.st_dev);
+        _cleanup_json_ json_t *queued =
+                fixture_expect(201, "executions.create", fixture_request("a1", NULL));
 
         assert_int_equal(rename(path, other), 0);
         assert_int_equal(symlink(other, path), 0);
-        _cleanup_json_ json_t *made =
-                fixture_expect(201, "executions.create", fixture_request("a1", NULL));
-        fixture_expect_no_shim_frame();
-        _cleanup_json_ json_t *failed = fixture_expect(
-                200, "executions.get", json_pack("{ss}", "execution", text_at(made, "execution")));
+        fixture_shim_state(shim, "running");
+        fixture_shim_result(shim, "exited");
+        fixture_settle();
+        _cleanup_json_ json_t *failed =
+                fixture_expect(200, "executions.get",
+                               json_pack("{ss}", "execution", text_at(queued, "execution")));
         assert_string_equal(text_at(failed, "outcome"), "boundary_failed");
         assert_non_null(strstr(text_at(failed, "detail"), "mounts: "));
         assert_non_null(strstr(text_at(failed, "detail"), "symbolic link"));
+
+        /* One that need not wait is refused at once, and its key stands for nothing. */
+        json_t *request = fixture_request("a1", NULL);
+        json_object_set_new(request, "idempotency_key", json_string("once"));
+        _cleanup_json_ json_t *again = json_deep_copy(request);
+        _cleanup_json_ json_t *problem = fixture_expect(422, "executions.create", request);
+        assert_string_equal(text_at(problem, "code"), "mount_not_allowed");
         assert_int_equal(unlink(path), 0);
-        assert_int_equal(rmdir(other), 0);
+        assert_int_equal(rename(other, path), 0);
+        json_decref(fixture_expect(201, "executions.create", json_incref(again)));
+        assert_int_equal(rmdir(path), 0);
 }
 
 static void the_brokers_own_directories_are_no_sources(void **state)
