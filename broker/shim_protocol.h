@@ -7,9 +7,9 @@
  *    "files": [{"path", "mode", "offset", "length"}], "stdin": {"offset", "length"}|null,
  *    "payload": bool, "workspace_image": bool}
  *      descriptors: the payload memfd and the workspace's image where said, then the source of each
- *      of the plan's mounts, in its order (O_PATH, opened once: what it holds is what gets mounted).
- *      All in this one frame, which is why BH_WIRE_FDS_MAX is what it is. Once, first. The shim
- *      builds the boundary; meanwhile the broker writes the execution to disk.
+ *      of the plan's mounts, in its order (O_PATH, opened once: what it holds is what gets
+ * mounted). All in this one frame, which is why BH_WIRE_FDS_MAX is what it is. Once, first. The
+ * shim builds the boundary; meanwhile the broker writes the execution to disk.
  *   {"type": "go"}                        the execution is on disk: the workload may start
  *      descriptors: the execution's directory, its new files stdout and stderr. Once. A shim whose
  * broker goes away before it gives up: it removes the boundary and leaves no result.
