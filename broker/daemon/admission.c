@@ -370,7 +370,8 @@ static int admit(struct bh_call *call, const struct params *params, struct bh_er
                                         params->body_digest, live->record->id,
                                         live->record->created_ms, error);
         if (r < 0) {
-                unlinkat(daemon->executions_fd, live->record->id, AT_REMOVEDIR);
+                if (live->directory_fd >= 0)
+                        bh_execution_remove_directory(daemon, live->record->id);
                 bh_live_free(live);
                 return -1;
         }
