@@ -296,11 +296,38 @@ static void test_probe_says_what_is_missing(void **state)
         assert_ok(lab.driver->probe(&lab.host, BH_TIER_SUBPROCESS, &tier, &error), error);
         assert_false(tier.available);
         assert_int_equal(strncmp(tier.missing[0].what, "seccomp: ", 9), 0);
+        assert_non_null(strstr(tier.missing[0].fix, "start the broker again"));
         bh_tier_host_clear(&tier);
         assert_ok(lab.driver->install(&lab.host, &error), error);
         assert_ok(lab.driver->probe(&lab.host, BH_TIER_SUBPROCESS, &tier, &error), error);
         assert_true(tier.available);
         bh_tier_host_clear(&tier);
+}
+
+static void test_fixes_fit_their_causes(void **state)
+{
+        static const struct {
+                const char *control;
+                int errnum;
+                const char *fix;
+        } cases[] = {
+                {"cgroup.memory", ENODEV, "mount -t cgroup2"},
+                {"cgroup.pids", ENOENT, "who removes"},
+                {"cgroup.cpu", EROFS, "remount,rw"},
+                {"cgroup.memory", EOPNOTSUPP, "swapoff"},
+                {"namespace.user", ENOSPC, "max_user_namespaces"},
+                {"namespace.pid", ENOSPC, "user.max_*_namespaces"},
+                {"namespace.user", EPERM, "as root"},
+                {"landlock", ENOSYS, "CONFIG_SECURITY_LANDLOCK"},
+                {"workspace", ENODEV, "ext4"},
+        };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+                assert_non_null(
+                        strstr(bh_subprocess_fix(cases[i].control, cases[i].errnum), cases[i].fix));
+        assert_string_equal(bh_subprocess_fix("cgroup.memory", EIO), "");
+        assert_string_equal(bh_subprocess_fix("cgroup.memory", 0), "");
 }
 
 static int open_lab(void **state)
@@ -332,6 +359,7 @@ int main(void)
                 cmocka_unit_test(test_install_is_repeatable),
                 cmocka_unit_test(test_probe),
                 cmocka_unit_test(test_probe_says_what_is_missing),
+                cmocka_unit_test(test_fixes_fit_their_causes),
         };
 
         if (bh_test_lacks_root("the subprocess driver"))
