@@ -39,6 +39,7 @@ struct bh_seccomp_entry {
 /* Ends with a NULL name. A name that the machine's architecture has not is left out. */
 extern const struct bh_seccomp_entry bh_seccomp_list[];
 
+/* For people: the reviewed list (tests/golden/drivers/seccomp.txt) shows it. */
 const char *bh_seccomp_condition_text(enum bh_seccomp_condition condition);
 
 #endif

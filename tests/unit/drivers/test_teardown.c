@@ -21,6 +21,7 @@
 #include "base/cleanup.h"
 #include "drivers/kernel/cgroup.h"
 #include "drivers/kernel/image.h"
+#include "drivers/kernel/loop.h"
 #include "drivers/subprocess/boundary.h"
 #include "lab.h"
 #include "needs_root.h"
@@ -88,7 +89,7 @@ static void test_named_workspace_fails_cleanly(void **state)
         assert_int_equal(outcome.prepared, -1);
         assert_string_equal(outcome.error.subject, "workspace");
         assert_same(&before);
-        assert_int_equal(bh_image_is_attached(input.workspace_image, &error), 0);
+        assert_int_equal(bh_loop_holds(input.workspace_image, &error), 0);
         bh_close(input.workspace_image);
 }
 
