@@ -21,7 +21,7 @@ struct bh_server {
         struct bh_listener *listeners; /* list */
         struct event *drain_check;     /* pending while draining */
         int64_t drain_until_us;
-        LIST_HEAD(, bh_exchange) exchanges;                   /* requests under way */
+        LIST_HEAD(bh_exchange_list, bh_exchange) exchanges;   /* requests under way */
         int (*harden)(void *context, struct bh_error *error); /* before "ready"; see main.c */
         void *harden_context;
         struct bh_error failed; /* why the loop ended; code 0: as it should */
