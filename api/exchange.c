@@ -82,7 +82,7 @@ void bh_exchange_resume(struct bh_exchange *exchange)
 
 void bh_exchanges_cut(struct bh_server *server)
 {
-        struct bh_exchange *exchange;
+        struct bh_exchange *exchange = NULL;
 
         LIST_FOREACH (exchange, &server->exchanges, entry) {
                 if (exchange->stream) /* else it waits for a reply */
