@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "drivers/kernel/root.h"
+#include "drivers/kernel/scratch.h"
 #include "drivers/subprocess/boundary.h"
 #include "drivers/subprocess/setup.h"
 

@@ -1,5 +1,5 @@
 /* See files.h. */
-#include "drivers/subprocess/files.h"
+#include "drivers/kernel/files.h"
 
 #include <errno.h>
 #include <fcntl.h>
