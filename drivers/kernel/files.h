@@ -12,4 +12,7 @@
 int bh_files_write(int directory, const struct bh_instance *instance, uid_t owner,
                    struct bh_error *error);
 
+/* Makes the workload the owner of its pipes: it may open /dev/stdout again only then. */
+int bh_files_give_pipes(const struct bh_instance *instance, struct bh_error *error);
+
 #endif

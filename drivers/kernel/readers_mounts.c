@@ -8,7 +8,7 @@
 
 #include "drivers/kernel/image.h"
 #include "drivers/kernel/mounts.h"
-#include "drivers/subprocess/readers.h"
+#include "drivers/kernel/readers.h"
 
 /* An image's own directories are in its count, and sizes are rounded up to pages. */
 #define IMAGE_SLACK ((int64_t)64 << 10)
@@ -23,7 +23,7 @@ static bool is_proc(const char *target)
 static bool may_be_writable(const struct bh_view *view, const char *target)
 {
         if (strcmp(target, "/workspace") == 0)
-                return view->boundary->workspace_writable;
+                return view->expected->workspace_writable;
         return strcmp(target, "/tmp") == 0 || strcmp(target, "/dev/shm") == 0 ||
                strcmp(target, "/proc") == 0;
 }
@@ -149,20 +149,20 @@ static int check_size(const struct bh_view *view, const char *path, int64_t most
 /* An image has as many inodes as its maker found fit for its size, so size bounds them. */
 int bh_read_scratch(const struct bh_view *view, json_t **ret, struct bh_error *error)
 {
-        const struct bh_subprocess *boundary = view->boundary;
-        int64_t bytes = boundary->scratch_bytes, inodes = boundary->scratch_inodes;
+        const struct bh_expected *expected = view->expected;
+        int64_t bytes = expected->scratch_bytes, inodes = expected->scratch_inodes;
 
         if (bytes < BH_IMAGE_BYTES_MIN)
                 bytes = BH_IMAGE_BYTES_MIN;
-        if (boundary->scratch_backing == BH_SCRATCH_IMAGE)
+        if (expected->scratch_backing == BH_SCRATCH_IMAGE)
                 inodes = bytes;
         return check_size(view, "root/tmp", bytes + IMAGE_SLACK, inodes, ret, error);
 }
 
 int bh_read_shm(const struct bh_view *view, json_t **ret, struct bh_error *error)
 {
-        return check_size(view, "root/dev/shm", view->boundary->shm_bytes + PAGE_SLACK,
-                          view->boundary->scratch_inodes, ret, error);
+        return check_size(view, "root/dev/shm", view->expected->shm_bytes + PAGE_SLACK,
+                          view->expected->scratch_inodes, ret, error);
 }
 
 /* A named one is on an image of its own with its owner mapped; an ephemeral one on scratch. */
@@ -172,7 +172,7 @@ static int check_backing(const struct bh_view *view, const struct bh_mount_entry
         const struct bh_mount_entry *tmp = bh_mount_table_find(&view->workload.mounts, "/tmp");
         bool shared = tmp && strcmp(tmp->device, workspace->device) == 0;
 
-        if (view->boundary->workspace_kind == BH_WORKSPACE_EPHEMERAL)
+        if (view->expected->workspace_kind == BH_WORKSPACE_EPHEMERAL)
                 return shared ? 0
                               : bh_error_set(error, BH_ERROR_SYSTEM,
                                              "/workspace is not on scratch");
@@ -187,7 +187,7 @@ int bh_read_workspace(const struct bh_view *view, json_t **ret, struct bh_error 
 {
         const struct bh_mount_entry *workspace =
                 bh_mount_table_find(&view->workload.mounts, "/workspace");
-        bool writable = view->boundary->workspace_writable;
+        bool writable = view->expected->workspace_writable;
         struct stat status;
 
         *ret = mount_json(workspace);
@@ -201,7 +201,7 @@ int bh_read_workspace(const struct bh_view *view, json_t **ret, struct bh_error 
         if (fstatat(view->workload.process, "root/workspace", &status, 0) < 0)
                 return bh_error_errno(error, errno, "look at /workspace");
         json_object_set_new(*ret, "owner", json_integer(status.st_uid));
-        return status.st_uid == view->boundary->workload_uid
+        return status.st_uid == view->expected->workload_uid
                        ? 0
                        : bh_error_set(error, BH_ERROR_SYSTEM, "/workspace belongs to uid %u",
                                       status.st_uid);
