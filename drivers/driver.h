@@ -43,6 +43,8 @@ struct bh_instance {
         size_t file_count;
         /* Fault injection for tests: NULL, or the name of the control that is to fail. */
         const char *fault;
+        /* For a driver's own trials: NULL, or which of its ways to build a boundary to take. */
+        const char *variant;
 };
 
 struct bh_usage {

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,8 @@
 #define EXIT_NOT_FOUND   127
 #define EXIT_NOT_STARTED 126
 
-/* The sources may lie among the targets, so they are moved out of the way first. */
+/* The sources may lie among the targets, so they are moved out of the way first. INT_MAX, not
+ * ~0U: gVisor takes the bounds as signed. */
 int bh_execute_place(const int fds[3], int channel)
 {
         const int sources[] = {fds[0], fds[1], fds[2], channel};
@@ -30,7 +32,7 @@ int bh_execute_place(const int fds[3], int channel)
                 if (dup3(spare[i], i, i == BH_EXECUTE_CHANNEL_FD ? O_CLOEXEC : 0) < 0)
                         return -errno;
         }
-        return close_range(BH_EXECUTE_CHANNEL_FD + 1, ~0U, 0) < 0 ? -errno : 0;
+        return close_range(BH_EXECUTE_CHANNEL_FD + 1, INT_MAX, 0) < 0 ? -errno : 0;
 }
 
 int bh_execute_enter(const char *path)
@@ -42,6 +44,10 @@ int bh_execute_enter(const char *path)
         int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
         int directory = root < 0 ? -1 : (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
         int result = directory < 0 || fchdir(directory) < 0 ? -errno : 0;
+
+        /* gVisor has no such call; of another tree nothing but pipes is open under it. */
+        if (result == -ENOSYS)
+                result = chdir(path) < 0 ? -errno : 0;
 
         if (directory >= 0)
                 close(directory);

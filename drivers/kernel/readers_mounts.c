@@ -14,9 +14,15 @@
 #define IMAGE_SLACK ((int64_t)64 << 10)
 #define PAGE_SLACK  ((int64_t)64 << 10)
 
+/* Read-only and a file that is no program, or an empty directory: runtimes mount them plainly. */
+static bool is_mask(const char *target)
+{
+        return strncmp(target, "/proc/", 6) == 0;
+}
+
 static bool is_proc(const char *target)
 {
-        return strcmp(target, "/proc") == 0 || strncmp(target, "/proc/", 6) == 0;
+        return strcmp(target, "/proc") == 0 || is_mask(target);
 }
 
 /* The mounts that may be written to: why each is, docs/architecture.md says. */
@@ -41,7 +47,7 @@ static int check_mount(const struct bh_view *view, const struct bh_mount_entry *
 
         if (!bh_mount_option(entry->options, "ro") && !may_be_writable(view, entry->target))
                 missing = "ro";
-        else if (!bh_mount_option(entry->options, "nosuid"))
+        else if (!bh_mount_option(entry->options, "nosuid") && !is_mask(entry->target))
                 missing = "nosuid";
         else if (!bh_mount_option(entry->options, "nodev") && !may_have_devices(entry->target))
                 missing = "nodev";

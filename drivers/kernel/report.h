@@ -15,6 +15,8 @@ enum bh_report_kind {
         BH_REPORT_INIT_READY,     /* init gave up its privileges */
         BH_REPORT_WORKLOAD_READY, /* the workload's process waits just before execve */
         BH_REPORT_ENDED,          /* code and status as waitid(2) has them */
+        BH_REPORT_UNMAPPED,       /* its new user namespace has no ids yet */
+        BH_REPORT_TOLD, /* `control` is a field of the process's status, `step` its value */
 };
 
 /* One message on the channel (SOCK_SEQPACKET). */

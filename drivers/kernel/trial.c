@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "drivers/kernel/gateway.h"
 #include "drivers/kernel/image.h"
 #include "drivers/kernel/root.h"
@@ -91,24 +92,29 @@ static int fill_instance(const struct bh_driver_host *host, struct bh_instance *
 
 /* ---- running it ---- */
 
+/* An event may be no more than a step towards the end. */
+static int await_end(struct bh_boundary *boundary, struct bh_end *ret, struct bh_error *error)
+{
+        int64_t until_us = bh_monotonic_us() + (int64_t)PROBE_TIMEOUT_MS * 1000;
+        struct pollfd event = {.fd = boundary->event_fd, .events = POLLIN};
+        int result = 0;
+
+        while (result == 0 && bh_monotonic_us() < until_us) {
+                if (poll(&event, 1, PROBE_TIMEOUT_MS) < 0 && errno != EINTR)
+                        return bh_error_errno(error, errno, "wait for " PROBE_PROGRAM);
+                result = boundary->driver->wait(boundary, ret, error);
+        }
+        return result == 0
+                       ? bh_error_set(error, BH_ERROR_UNAVAILABLE, PROBE_PROGRAM " does not end")
+                       : result;
+}
+
 static int run_to_end(struct bh_boundary *boundary, struct bh_error *error)
 {
-        struct pollfd end = {.fd = boundary->event_fd, .events = POLLIN};
         struct bh_end how;
-        int result;
 
-        if (boundary->driver->start(boundary, error) < 0)
+        if (boundary->driver->start(boundary, error) < 0 || await_end(boundary, &how, error) < 0)
                 return -1;
-        do {
-                result = poll(&end, 1, PROBE_TIMEOUT_MS);
-        } while (result < 0 && errno == EINTR);
-        if (result < 0)
-                return bh_error_errno(error, errno, "wait for " PROBE_PROGRAM);
-        result = boundary->driver->wait(boundary, &how, error);
-        if (result < 0)
-                return -1;
-        if (result == 0)
-                return bh_error_set(error, BH_ERROR_UNAVAILABLE, PROBE_PROGRAM " does not end");
         if (how.lost || how.by_signal || how.status != 0)
                 return bh_error_set(error, BH_ERROR_UNAVAILABLE,
                                     PROBE_PROGRAM " in a boundary: %s %d",
@@ -120,11 +126,14 @@ static int run_to_end(struct bh_boundary *boundary, struct bh_error *error)
 }
 
 int bh_trial_run(const struct bh_driver *driver, const struct bh_driver_host *host,
-                 enum bh_tier tier, struct bh_error *error)
+                 enum bh_tier tier, const char *variant, struct bh_error *error)
 {
         _cleanup_(bh_plan_cleanup) struct bh_plan *plan = make_plan(driver, tier);
-        _cleanup_(close_instance) struct bh_instance instance = {
-                .stdin_fd = -1, .gateway_fd = -1, .payload_fd = -1, .workspace_fd = -1};
+        _cleanup_(close_instance) struct bh_instance instance = {.stdin_fd = -1,
+                                                                 .gateway_fd = -1,
+                                                                 .payload_fd = -1,
+                                                                 .workspace_fd = -1,
+                                                                 .variant = variant};
         struct bh_boundary *boundary = NULL;
         struct bh_error after;
         int result = fill_instance(host, &instance, error);

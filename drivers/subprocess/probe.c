@@ -60,7 +60,7 @@ int bh_subprocess_probe(const struct bh_driver_host *host, enum bh_tier tier,
                                    : bh_format("Linux namespaces, seccomp (%zu calls), Landlock "
                                                "ABI %d",
                                                bh_seccomp_rule_count(), abi);
-        found.available = bh_trial_run(&bh_subprocess_driver, host, tier, &failure) == 0;
+        found.available = bh_trial_run(&bh_subprocess_driver, host, tier, NULL, &failure) == 0;
         if (found.available)
                 found.features = 1U << BH_FEATURE_NAMED_WORKSPACE;
         else

@@ -47,7 +47,7 @@ static int install(const struct bh_driver_host *host, struct bh_error *error)
 {
         _cleanup_free_ char *root = bh_subprocess_root_path(host);
 
-        if (bh_root_install(root, error) < 0)
+        if (bh_root_install(root, NULL, error) < 0)
                 return bh_error_control(error, "root.readonly");
         if (install_seccomp(host, error) < 0)
                 return bh_error_control(error, "seccomp");

@@ -186,7 +186,7 @@ static void test_fork_bomb_is_bounded(void **state)
 static int open_lab(void **state)
 {
         (void)state;
-        bh_lab_open(&lab, &bh_subprocess_driver);
+        bh_lab_open(&lab);
         return 0;
 }
 

@@ -256,7 +256,7 @@ static int open_lab(void **state)
 {
         (void)state;
         signal(SIGPIPE, SIG_IGN); /* a workload must not inherit it */
-        bh_lab_open(&lab, &bh_subprocess_driver);
+        bh_lab_open(&lab);
         return 0;
 }
 

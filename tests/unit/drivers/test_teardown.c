@@ -307,7 +307,7 @@ static int open_lab(void **state)
         (void)state;
         /* Orphans of a dead shim come to us, so that they can be seen to be gone. */
         prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-        bh_lab_open(&lab, &bh_subprocess_driver);
+        bh_lab_open(&lab);
         return 0;
 }
 

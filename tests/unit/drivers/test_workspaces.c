@@ -256,7 +256,7 @@ static void test_setuid_and_devices_are_inert(void **state)
 static int open_lab(void **state)
 {
         (void)state;
-        bh_lab_open(&lab, &bh_subprocess_driver);
+        bh_lab_open(&lab);
         return 0;
 }
 

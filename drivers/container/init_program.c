@@ -1,0 +1,11 @@
+/* The file that the build names, taken in by the assembler: as an array in C it would be four
+ * megabytes of source. */
+#include "drivers/container/init_program.h"
+
+__asm__(".pushsection .rodata.bh_init_program, \"a\"\n"
+        ".balign 64\n"
+        ".globl bh_init_program, bh_init_program_end\n"
+        "bh_init_program:\n"
+        ".incbin \"" BH_INIT_PROGRAM "\"\n"
+        "bh_init_program_end:\n"
+        ".popsection\n");
