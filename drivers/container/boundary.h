@@ -20,6 +20,7 @@ struct bh_container {
         struct bh_pidref workload, init;
         int channel; /* our end of it; see drivers/kernel/report.h */
         int log;     /* what the runtime said */
+        bool killed; /* by kill(): whatever is lost then, it was killed */
         bool told;   /* `end` is filled, or the channel is at its end */
         bool ended;  /* the runtime is reaped, and so everything is gone */
         struct bh_end end;

@@ -122,7 +122,7 @@ static int make_shm(struct parts *parts, struct bh_error *error)
 }
 
 /* On disk a workspace belongs to uid 1000 for ever; the mount shows it as the host uid that this
- * execution happens to have. */
+ * execution happens to have. gVisor's gofer makes files as root and then gives them away. */
 static int map_workspace(const struct parts *parts, struct bh_error *error)
 {
         uint64_t attributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
@@ -171,8 +171,8 @@ static int write_config(int directory, const struct parts *parts, struct bh_erro
 /* places.h, below BH_PLACE. */
 static int make_places(int directory, uid_t owner, struct bh_error *error)
 {
-        static const char *const directories[] = {"bundle",  "state", "root",
-                                                  "scratch", "shm",   "workspace"};
+        static const char *const directories[] = {"bundle", "state", "root",     "scratch",
+                                                  "tmp",    "shm",   "workspace"};
         static const char *const files[] = {"net", "cgroup"};
 
         for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++) {
@@ -203,6 +203,22 @@ static int make_bundle(const struct bh_container *boundary, struct parts *parts,
         return write_config(parts->bundle, parts, error);
 }
 
+/* For a guest's kernel their owner is not the workload, so that a reopened /dev/stdout needs the
+ * mode's leave. Nobody else can get at them. */
+static int open_pipes(const struct bh_instance *instance, struct bh_error *error)
+{
+        const int fds[] = {instance->stdin_fd, instance->stdout_fd, instance->stderr_fd};
+
+        for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
+                struct stat status;
+
+                if (fstat(fds[i], &status) < 0 ||
+                    (S_ISFIFO(status.st_mode) && fchmod(fds[i], 0666) < 0))
+                        return bh_error_errno(error, errno, "open standard descriptor %zu", i);
+        }
+        return 0;
+}
+
 static int open_streams(struct bh_container *boundary, struct parts *parts, struct bh_error *error)
 {
         int pair[2], log[2];
@@ -218,6 +234,8 @@ static int open_streams(struct bh_container *boundary, struct parts *parts, stru
         parts->null = open("/dev/null", O_RDONLY | O_CLOEXEC);
         if (parts->null < 0)
                 return bh_error_errno(error, errno, "open /dev/null");
+        if (is_userkernel(boundary) && open_pipes(parts->instance, error) < 0)
+                return -1;
         return bh_files_give_pipes(parts->instance, error);
 }
 
@@ -233,6 +251,21 @@ static int runtime_faults(const struct parts *parts, struct bh_error *error)
         return 0;
 }
 
+/* Maps of the workspace's owners, and a cgroup namespace. */
+static int make_namespaces(const struct bh_container *boundary, struct parts *parts,
+                           struct bh_error *error)
+{
+        const struct bh_instance *instance = parts->instance;
+        _cleanup_free_ char *map =
+                is_userkernel(boundary)
+                        ? bh_format("0 %u 1\n%u %u 1\n", instance->init_uid,
+                                    parts->plan->inside_uid, instance->workload_uid)
+                        : bh_format("%u %u 1", parts->plan->inside_uid, instance->workload_uid);
+
+        return bh_holder_make(boundary->cgroup, map, &parts->user_namespace,
+                              &parts->cgroup_namespace, error);
+}
+
 static int make_parts(struct bh_container *boundary, const struct bh_driver_host *host,
                       struct parts *parts, struct bh_error *error)
 {
@@ -244,9 +277,7 @@ static int make_parts(struct bh_container *boundary, const struct bh_driver_host
         if (!parts->path)
                 return bh_error_set(error, BH_ERROR_UNAVAILABLE, "%s is not installed", program);
         if (runtime_faults(parts, error) < 0 || make_cgroup(boundary, host, parts, error) < 0 ||
-            bh_holder_make(boundary->cgroup, parts->plan->inside_uid, parts->instance->workload_uid,
-                           &parts->user_namespace, &parts->cgroup_namespace, error) < 0 ||
-            make_mounts(parts, host, error) < 0)
+            make_namespaces(boundary, parts, error) < 0 || make_mounts(parts, host, error) < 0)
                 return -1;
         if (make_bundle(boundary, parts, error) < 0)
                 return bh_error_control(error, "namespace.mount");
@@ -334,7 +365,7 @@ static int fill_descriptors(const struct bh_container *boundary, const struct pa
         return joins < 0 ? bh_error_control(error, "cgroup.memory") : BH_ORDER_STANDARD + joins;
 }
 
-static int send_order(const struct bh_container *boundary, const struct parts *parts,
+static int send_order(struct bh_container *boundary, const struct parts *parts,
                       struct bh_error *error)
 {
         union {
@@ -363,9 +394,12 @@ static int send_order(const struct bh_container *boundary, const struct parts *p
         for (int i = BH_ORDER_STANDARD; i < count; i++)
                 bh_close(fds[i]);
         if (sent < 0) {
-                bh_error_errno(error, errno, "send init its order");
-                add_log(boundary, error);
-                return bh_error_prefix(error, "%s run", boundary->runtime->program);
+                struct bh_report report;
+
+                /* Whoever went away has said why, or the runtime has. */
+                if (expect_report(boundary, &report, NULL, error) == 0)
+                        bh_error_set(error, BH_ERROR_CLOSED, "init went away");
+                return -1;
         }
         return 0;
 }
@@ -424,6 +458,7 @@ static int launch(struct bh_container *boundary, struct parts *parts, struct bh_
                 .scratch = parts->scratch,
                 .shm = parts->shm,
                 .workspace = parts->workspace,
+                .workspace_writable = parts->plan->workspace_writable,
                 .cgroup_namespace = parts->cgroup_namespace,
                 .channel = parts->channel,
                 .null = parts->null,

@@ -196,8 +196,9 @@ static int start(struct bh_boundary *base, struct bh_error *error)
 
 /* ---- its end ---- */
 
-/* A sentry is the workload for the kernel's OOM killer, and cannot say so any more. */
-static int mark_oom(struct bh_container *boundary, struct bh_error *error)
+/* A sentry is the workload for who kills it: the kernel for its memory, or we. It cannot say so
+ * any more. */
+static int mark_killed(struct bh_container *boundary, struct bh_error *error)
 {
         struct bh_end *end = &boundary->end;
         bool sentry_lost = end->lost && boundary->runtime->tier == BH_TIER_USERKERNEL;
@@ -208,8 +209,8 @@ static int mark_oom(struct bh_container *boundary, struct bh_error *error)
         if (bh_cgroup_usage(boundary->cgroup, &usage, error) < 0)
                 return -1;
         end->oom = usage.oom_kills > 0;
-        if (end->oom)
-                *end = (struct bh_end){.by_signal = true, .status = SIGKILL, .oom = true};
+        if (end->oom || (sentry_lost && boundary->killed))
+                *end = (struct bh_end){.by_signal = true, .status = SIGKILL, .oom = end->oom};
         return 0;
 }
 
@@ -248,7 +249,7 @@ static int wait_end(struct bh_boundary *base, struct bh_end *ret, struct bh_erro
                 boundary->ended = true;
                 if (!boundary->told) /* said between the two looks, or never */
                         take_report(boundary);
-                if (mark_oom(boundary, error) < 0)
+                if (mark_killed(boundary, error) < 0)
                         boundary->end = (struct bh_end){.lost = true};
         }
         *ret = boundary->end;
@@ -271,6 +272,7 @@ static int kill_all(struct bh_boundary *base, struct bh_error *error)
 {
         struct bh_container *boundary = (struct bh_container *)base;
 
+        boundary->killed = true;
         if (boundary->ended || bh_cgroup_kill(boundary->cgroup, error) == 0)
                 return 0;
         return bh_pidref_signal(&boundary->manager, SIGKILL, error);

@@ -14,7 +14,6 @@
 #include "base/cleanup.h"
 #include "base/pidref.h"
 
-#define MAP_MAX   64
 #define PATH_ROOM 64
 
 /* A cgroup namespace begins at the cgroups that its maker is in. Tells 0 or -errno. */
@@ -106,12 +105,11 @@ static int take(const struct bh_pidref *holder, int told, const char *map, int *
         return 0;
 }
 
-int bh_holder_make(const struct bh_cgroup *cgroup, unsigned inside, uid_t outside, int *ret_user,
-                   int *ret_cgroup, struct bh_error *error)
+int bh_holder_make(const struct bh_cgroup *cgroup, const char *map, int *ret_user, int *ret_cgroup,
+                   struct bh_error *error)
 {
         _cleanup_close_ int reading = -1, writing = -1;
         struct bh_pidref holder = BH_PIDREF_NONE;
-        char map[MAP_MAX];
         int ends[2], result;
 
         if (pipe2(ends, O_CLOEXEC) == 0) {
@@ -123,7 +121,6 @@ int bh_holder_make(const struct bh_cgroup *cgroup, unsigned inside, uid_t outsid
                 return bh_error_control(error, "namespace.user");
         }
         writing = bh_close(writing); /* its end is the maker's end */
-        snprintf(map, sizeof(map), "%u %u 1", inside, outside);
         result = take(&holder, reading, map, ret_user, ret_cgroup, error);
         bh_pidref_signal(&holder, SIGKILL, NULL);
         bh_pidref_wait(&holder, true, NULL, NULL, NULL);

@@ -5,11 +5,10 @@
 
 #include "drivers/kernel/cgroup.h"
 
-/* *ret_user is a user namespace that shows uid and gid `inside` as `outside`, for the owner of a
- * workspace's mount; *ret_cgroup a cgroup namespace that begins at the cgroup. The error names
- * the control. */
-int bh_holder_make(const struct bh_cgroup *cgroup, unsigned inside, uid_t outside, int *ret_user,
-                   int *ret_cgroup, struct bh_error *error);
+/* *ret_user is a user namespace with this map of uids and gids, for the owners of a workspace's
+ * mount; *ret_cgroup a cgroup namespace that begins at the cgroup. The error names the control. */
+int bh_holder_make(const struct bh_cgroup *cgroup, const char *map, int *ret_user, int *ret_cgroup,
+                   struct bh_error *error);
 
 /* Writes uid_map and gid_map of a process (proc_pid_uid_map(5)). */
 int bh_holder_map(pid_t pid, const char *map, bool deny_setgroups, struct bh_error *error);

@@ -96,6 +96,30 @@ static int show_cgroups(void)
         return result;
 }
 
+/* A directory of scratch as a mount with flags of its own. */
+static int place_part(const char *part, const char *place, bool writable)
+{
+        uint64_t attributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+        int mount = bh_mount_copy(AT_FDCWD, part, false), result;
+
+        if (!writable)
+                attributes |= MOUNT_ATTR_RDONLY;
+        result = mount < 0 ? mount : bh_mount_restrict(mount, attributes, false);
+        if (result == 0)
+                result = bh_mount_attach(mount, AT_FDCWD, place);
+        if (mount >= 0)
+                close(mount);
+        return result;
+}
+
+static int place_workspace(const struct bh_launch *launch)
+{
+        if (launch->workspace >= 0)
+                return bh_mount_attach(launch->workspace, AT_FDCWD, BH_PLACE_WORKSPACE);
+        return place_part(BH_PLACE_SCRATCH "/workspace", BH_PLACE_WORKSPACE,
+                          launch->workspace_writable);
+}
+
 static void place_all(const struct bh_launch *launch)
 {
         int root;
@@ -109,11 +133,11 @@ static void place_all(const struct bh_launch *launch)
         place_root(launch, root);
         expect(launch, "scratch.size", "place scratch",
                bh_mount_attach(launch->scratch, AT_FDCWD, BH_PLACE_SCRATCH));
+        expect(launch, "scratch.size", "place /tmp",
+               place_part(BH_PLACE_SCRATCH "/tmp", BH_PLACE_TMP, true));
         expect(launch, "shm.size", "place /dev/shm",
                bh_mount_attach(launch->shm, AT_FDCWD, BH_PLACE_SHM));
-        if (launch->workspace >= 0)
-                expect(launch, "workspace", "place the workspace",
-                       bh_mount_attach(launch->workspace, AT_FDCWD, BH_PLACE_WORKSPACE));
+        expect(launch, "workspace", "place the workspace", place_workspace(launch));
         place_namespaces(launch);
         /* Runtimes mask with the /dev/null that they find: the template's, not the host's. */
         if (!is_userkernel(launch))
@@ -183,6 +207,7 @@ static void run(const struct bh_launch *launch)
         char *environment[] = {path, NULL};
         struct bh_launch own = *launch;
         int standard[] = {launch->null, launch->log, launch->log};
+        int placed;
 
         expect(launch, "namespace.pid", "bind the runtime's life to the shim's", bind_life());
         if (is_userkernel(launch)) {
@@ -191,9 +216,10 @@ static void run(const struct bh_launch *launch)
         }
         place_all(launch);
         shed_inheritance(launch);
-        expect(launch, "descriptors.closed", "place descriptors",
-               bh_execute_place(standard, launch->channel));
-        own.channel = BH_EXECUTE_CHANNEL_FD;
+        placed = bh_execute_place(standard, launch->channel);
+        if (placed == 0)
+                own.channel = BH_EXECUTE_CHANNEL_FD;
+        expect(&own, "descriptors.closed", "place descriptors", placed);
         if (is_userkernel(launch))
                 become_unprivileged(&own);
         else

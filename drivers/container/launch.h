@@ -21,7 +21,8 @@ struct bh_launch {
         char *const *words; /* its argv */
         int bundle;         /* detached mount with bundle/ and all mount points */
         int scratch, shm;   /* detached mounts */
-        int workspace;      /* detached and idmapped, or -1 */
+        int workspace;      /* detached and idmapped; -1: the one on scratch */
+        bool workspace_writable;
         int cgroup_namespace;
         int channel; /* the boundary's end */
         int null;    /* /dev/null */

@@ -9,9 +9,10 @@
 #define BH_PLACE_STATE     BH_PLACE "/state"   /* the runtime's */
 #define BH_PLACE_ROOT      BH_PLACE "/root"    /* copy of the root template */
 #define BH_PLACE_SCRATCH   BH_PLACE "/scratch" /* with tmp/ and, when ephemeral, workspace/ */
+#define BH_PLACE_TMP       BH_PLACE "/tmp"
 #define BH_PLACE_SHM       BH_PLACE "/shm"
-#define BH_PLACE_WORKSPACE BH_PLACE "/workspace" /* a named one */
-#define BH_PLACE_NET       BH_PLACE "/net"       /* the gateway */
-#define BH_PLACE_CGROUP    BH_PLACE "/cgroup"    /* cgroup namespace that begins at our cgroup */
+#define BH_PLACE_WORKSPACE BH_PLACE "/workspace"
+#define BH_PLACE_NET       BH_PLACE "/net"    /* the gateway */
+#define BH_PLACE_CGROUP    BH_PLACE "/cgroup" /* cgroup namespace that begins at our cgroup */
 
 #endif

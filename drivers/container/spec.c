@@ -100,7 +100,6 @@ static json_t *bind_mount(const char *source, const char *target, const char *ac
  * own /proc with nothing of the host's in it. */
 static json_t *mounts(const struct bh_plan *plan)
 {
-        bool named = plan->workspace_kind == BH_WORKSPACE_NAMED;
         json_t *array = json_array();
 
         if (is_userkernel(plan)) {
@@ -115,12 +114,10 @@ static json_t *mounts(const struct bh_plan *plan)
                                       bind_mount(BH_PLACE_ROOT "/dev", "/dev", "ro", false, true));
         }
         json_array_append_new(array, bind_mount(BH_PLACE_SHM, "/dev/shm", "rw", true, true));
+        json_array_append_new(array, bind_mount(BH_PLACE_TMP, "/tmp", "rw", true, false));
         json_array_append_new(array,
-                              bind_mount(BH_PLACE_SCRATCH "/tmp", "/tmp", "rw", true, false));
-        json_array_append_new(array,
-                              bind_mount(named ? BH_PLACE_WORKSPACE : BH_PLACE_SCRATCH "/workspace",
-                                         "/workspace", plan->workspace_writable ? "rw" : "ro", true,
-                                         false));
+                              bind_mount(BH_PLACE_WORKSPACE, "/workspace",
+                                         plan->workspace_writable ? "rw" : "ro", true, false));
         return array;
 }
 

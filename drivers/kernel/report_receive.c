@@ -41,9 +41,10 @@ int bh_report_receive(int channel, struct bh_report *ret, pid_t *ret_pid, struct
         struct ucred sender;
         ssize_t size;
 
+        /* An end that closed with something unread resets once, before what it had sent. */
         do {
                 size = recvmsg(channel, &message, MSG_CMSG_CLOEXEC);
-        } while (size < 0 && errno == EINTR);
+        } while (size < 0 && (errno == EINTR || errno == ECONNRESET));
         if (size == 0)
                 return 0;
         if (size < 0)

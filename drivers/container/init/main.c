@@ -118,14 +118,15 @@ static void become_workload(struct session *session)
 {
         struct bh_report report = {.kind = BH_REPORT_WORKLOAD_READY};
         char *room = malloc(bh_execute_room(session->argv, environ));
-        int entered;
+        int placed, entered;
 
         if (!room || setsid() < 0)
                 bh_report_failure(session->channel, "namespace.pid", "start a session", -errno);
         join_cgroups(session);
-        expect(session, "descriptors.closed", "close descriptors",
-               bh_execute_place(session->fds, session->channel));
-        session->channel = BH_EXECUTE_CHANNEL_FD;
+        placed = bh_execute_place(session->fds, session->channel);
+        if (placed == 0)
+                session->channel = BH_EXECUTE_CHANNEL_FD;
+        expect(session, "descriptors.closed", "place descriptors", placed);
         expect(session, "uid.distinct", "leave every group",
                check((int)syscall(SYS_setgroups, 0, NULL)));
         expect(session, "capabilities.empty", "drop privileges",

@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "drivers/container/boundary.h"
+#include "drivers/container/choice.h"
 #include "drivers/kernel/cgroup.h"
 #include "drivers/kernel/gateway.h"
 #include "drivers/subprocess/boundary.h"
@@ -320,4 +321,10 @@ void bh_lab_processes(const struct bh_boundary *boundary, pid_t *ret_init, pid_t
         }
         *ret_init = ((const struct bh_subprocess *)boundary)->init.pid;
         *ret_workload = ((const struct bh_subprocess *)boundary)->workload.pid;
+}
+
+void bh_lab_doubt(const struct bh_lab *lab)
+{
+        if (lab->driver == &bh_container_driver)
+                bh_choice_doubt(&lab->host, bh_lab_tier());
 }

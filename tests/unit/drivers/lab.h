@@ -69,6 +69,9 @@ int bh_lab_wait(struct bh_boundary *boundary, struct bh_end *ret, struct bh_erro
 /* Its processes as the host sees them; a userkernel's are one, its sentry. */
 void bh_lab_processes(const struct bh_boundary *boundary, pid_t *ret_init, pid_t *ret_workload);
 
+/* Lets the next probe look again, where a driver remembers what it found. */
+void bh_lab_doubt(const struct bh_lab *lab);
+
 /* What a leak would raise: our descriptors, mounts, children, and executions' cgroups. */
 struct bh_lab_count {
         size_t descriptors, mounts, children, cgroups;
