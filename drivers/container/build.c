@@ -158,7 +158,7 @@ static int make_mounts(struct parts *parts, const struct bh_driver_host *host,
 
 static int write_config(int directory, const struct parts *parts, struct bh_error *error)
 {
-        _cleanup_json_ json_t *spec = bh_spec_make(parts->plan, parts->instance);
+        _cleanup_json_ json_t *spec = bh_spec_make(parts->plan);
         _cleanup_free_ char *text = bh_json_text(spec);
         _cleanup_close_ int fd = openat(directory, "bundle/config.json",
                                         O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
@@ -173,32 +173,25 @@ static int make_places(int directory, uid_t owner, struct bh_error *error)
 {
         static const char *const directories[] = {"bundle", "state", "root",     "scratch",
                                                   "tmp",    "shm",   "workspace"};
-        static const char *const files[] = {"net", "cgroup"};
 
         for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++) {
                 if (mkdirat(directory, directories[i], 0755) < 0 ||
                     fchmodat(directory, directories[i], 0755, 0) < 0)
                         return bh_error_errno(error, errno, "make %s", directories[i]);
         }
-        for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-                if (mknodat(directory, files[i], S_IFREG | 0444, 0) < 0)
-                        return bh_error_errno(error, errno, "make %s", files[i]);
-        }
         if (fchownat(directory, "state", owner, owner, 0) < 0)
                 return bh_error_errno(error, errno, "give the runtime its state directory");
         return 0;
 }
 
-static int make_bundle(const struct bh_container *boundary, struct parts *parts,
-                       struct bh_error *error)
+static int make_bundle(struct parts *parts, struct bh_error *error)
 {
         static const char *const options[] = {"mode=0755", "size=16m", "nr_inodes=256", NULL};
-        uid_t owner = is_userkernel(boundary) ? parts->instance->init_uid : 0;
 
         parts->bundle = bh_mount_new("tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
         if (parts->bundle < 0)
                 return bh_error_errno(error, -parts->bundle, "mount the bundle");
-        if (make_places(parts->bundle, owner, error) < 0)
+        if (make_places(parts->bundle, parts->instance->init_uid, error) < 0)
                 return -1;
         return write_config(parts->bundle, parts, error);
 }
@@ -279,7 +272,7 @@ static int make_parts(struct bh_container *boundary, const struct bh_driver_host
         if (runtime_faults(parts, error) < 0 || make_cgroup(boundary, host, parts, error) < 0 ||
             make_namespaces(boundary, parts, error) < 0 || make_mounts(parts, host, error) < 0)
                 return -1;
-        if (make_bundle(boundary, parts, error) < 0)
+        if (make_bundle(parts, error) < 0)
                 return bh_error_control(error, "namespace.mount");
         if (bh_seccomp_read(filter, &parts->seccomp, error) < 0)
                 return bh_error_control(error, "seccomp");
@@ -328,13 +321,16 @@ static int expect_report(struct bh_container *boundary, struct bh_report *ret, p
         return bh_error_prefix(error, "%s run", program);
 }
 
-/* Gives runsc's user namespace the boundary's two host uids, and no other. */
+/* Gives the runtime's user namespace the boundary's two host uids, and no other: its root is
+ * init's. In a container the workload is uid 1000 of the same namespace; gVisor gives its sentry
+ * uid 65534 always. */
 static int map_manager(struct bh_container *boundary, const struct parts *parts,
                        struct bh_error *error)
 {
         _cleanup_free_ char *map =
-                bh_format("%d %u 1\n%d %u 1\n", BH_SPEC_OUTER_ROOT, parts->instance->init_uid,
-                          BH_SPEC_OUTER_NOBODY, parts->instance->workload_uid);
+                bh_format("%d %u 1\n%u %u 1\n", BH_SPEC_OUTER_ROOT, parts->instance->init_uid,
+                          is_userkernel(boundary) ? BH_SPEC_OUTER_NOBODY : parts->plan->inside_uid,
+                          parts->instance->workload_uid);
         struct bh_report report;
 
         if (expect_report(boundary, &report, NULL, error) < 0)
@@ -486,7 +482,7 @@ int bh_container_build(struct bh_container *boundary, const struct bh_driver_hos
         if (bh_expected_fill(expected, host, plan, instance, error) < 0 ||
             make_parts(boundary, host, &parts, error) < 0 || launch(boundary, &parts, error) < 0)
                 return -1;
-        if (is_userkernel(boundary) && map_manager(boundary, &parts, error) < 0)
+        if (map_manager(boundary, &parts, error) < 0)
                 return -1;
         if (send_order(boundary, &parts, error) < 0 || await_ready(boundary, error) < 0)
                 return -1;

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/keyctl.h>
 #include <linux/sched.h>
+#include <linux/securebits.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,8 +22,7 @@
 #include "drivers/kernel/mounts.h"
 #include "drivers/kernel/report.h"
 
-#define DESCRIPTOR_PATH_MAX 32
-#define RUNTIME_UMASK       022 /* the runtimes count on it */
+#define RUNTIME_UMASK 022 /* the runtimes count on it */
 
 static int check(int result)
 {
@@ -63,23 +63,6 @@ static void place_root(const struct bh_launch *launch, int root)
         expect(launch, "root.readonly", "place the root tree",
                bh_mount_attach(root, AT_FDCWD, BH_PLACE_ROOT));
         close(root);
-}
-
-/* A namespace stays reachable by path as long as it is mounted (namespaces(7)). */
-static int place_namespace(int fd, const char *path)
-{
-        char source[DESCRIPTOR_PATH_MAX];
-
-        snprintf(source, sizeof(source), "/proc/self/fd/%d", fd);
-        return check(mount(source, path, NULL, MS_BIND, NULL));
-}
-
-static void place_namespaces(const struct bh_launch *launch)
-{
-        expect(launch, "gateway.deny_all", "place the gateway",
-               place_namespace(launch->instance->gateway_fd, BH_PLACE_NET));
-        expect(launch, "namespace.cgroup", "place the cgroup namespace",
-               place_namespace(launch->cgroup_namespace, BH_PLACE_CGROUP));
 }
 
 /* One view of cgroups for every runtime on every host, and nothing to write: the unified
@@ -138,7 +121,6 @@ static void place_all(const struct bh_launch *launch)
         expect(launch, "shm.size", "place /dev/shm",
                bh_mount_attach(launch->shm, AT_FDCWD, BH_PLACE_SHM));
         expect(launch, "workspace", "place the workspace", place_workspace(launch));
-        place_namespaces(launch);
         /* Runtimes mask with the /dev/null that they find: the template's, not the host's. */
         if (!is_userkernel(launch))
                 expect(launch, "dev.private", "hide the host's devices",
@@ -164,8 +146,11 @@ static void shed_inheritance(const struct bh_launch *launch)
         sigemptyset(&none);
         sigprocmask(SIG_SETMASK, &none, NULL);
         umask(RUNTIME_UMASK);
-        expect(launch, "namespace.net", "leave the host's network",
+        expect(launch, "gateway.deny_all", "leave the host's network",
                check(setns(launch->instance->gateway_fd, CLONE_NEWNET)));
+        expect(launch, "namespace.net", "leave the host's network", 0);
+        expect(launch, "namespace.cgroup", "enter the cgroup namespace",
+               check(setns(launch->cgroup_namespace, CLONE_NEWCGROUP)));
         expect(launch, "namespace.pid", "start a session", check(setsid()));
         expect(launch, "namespace.mount", "enter the new tree", check(chdir("/")));
         expect(launch, "namespace.user", "leave every group",
@@ -175,30 +160,41 @@ static void shed_inheritance(const struct bh_launch *launch)
                 expect(launch, "namespace.user", "leave the session keyring", -errno);
 }
 
-/* All of runsc's processes count against the limits: the workload lives in one of them. */
+/* All of gVisor's processes count against the limits: the workload lives in one of them. */
 static void enter_cgroups(const struct bh_launch *launch)
 {
         expect(launch, "cgroup.memory", "join the cgroups", bh_cgroup_join_v1(launch->cgroup));
         expect(launch, "cgroup.pids", "join the cgroups", 0);
         expect(launch, "cgroup.cpu", "join the cgroups", 0);
         expect(launch, "cgroup.kill", "join the cgroups", 0);
-        expect(launch, "namespace.cgroup", "enter the cgroup namespace",
-               check(setns(launch->cgroup_namespace, CLONE_NEWCGROUP)));
 }
 
-/* runsc gives its sentry uid 65534 always. In a user namespace where that is the workload's host
- * uid, each sentry has one of its own, and no process of the boundary is the host's root. */
+/* Capabilities stay while the uid changes (capabilities(7), SECBIT_NO_SETUID_FIXUP). */
+static int act_as(uid_t uid)
+{
+        if (prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP, 0, 0, 0) < 0)
+                return -errno;
+        return check((int)syscall(SYS_setresuid, -1, uid, -1));
+}
+
+/* From here on no process of the boundary is the host's root, the runtime neither. The namespace
+ * is made as the workload's uid: what it uses of per-user limits (inotify instances, queued
+ * signals) is charged to its maker, too. */
 static void become_unprivileged(const struct bh_launch *launch)
 {
         struct bh_report report = {.kind = BH_REPORT_UNMAPPED};
 
+        expect(launch, "namespace.user", "act as the workload's uid",
+               act_as(launch->instance->workload_uid));
         expect(launch, "namespace.user", "make a user namespace",
                check(unshare(CLONE_NEWUSER | CLONE_NEWNS)));
-        bh_report_send(BH_EXECUTE_CHANNEL_FD, &report);
-        bh_execute_await_leave(BH_EXECUTE_CHANNEL_FD);
+        bh_report_send(launch->channel, &report);
+        bh_execute_await_leave(launch->channel);
         expect(launch, "uid.distinct", "become the namespace's root",
                syscall(SYS_setresgid, 0, 0, 0) < 0 || syscall(SYS_setresuid, 0, 0, 0) < 0 ? -errno
                                                                                           : 0);
+        /* A change of ids cleared it (prctl(2)). */
+        expect(launch, "namespace.pid", "bind the runtime's life to the shim's", bind_life());
 }
 
 static void run(const struct bh_launch *launch)
@@ -220,13 +216,10 @@ static void run(const struct bh_launch *launch)
         if (placed == 0)
                 own.channel = BH_EXECUTE_CHANNEL_FD;
         expect(&own, "descriptors.closed", "place descriptors", placed);
-        if (is_userkernel(launch))
-                become_unprivileged(&own);
-        else
+        become_unprivileged(&own);
+        if (!is_userkernel(launch))
                 expect(&own, "descriptors.closed", "keep init's channel",
                        check(fcntl(BH_INIT_HOST_CHANNEL, F_SETFD, 0)));
-        /* A change of ids cleared it (prctl(2)). */
-        expect(&own, "namespace.pid", "bind the runtime's life to the shim's", bind_life());
         execve(own.path, own.words, environment);
         bh_report_failure(own.channel, "namespace.pid", "execute the runtime", -errno);
 }

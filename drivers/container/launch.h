@@ -1,8 +1,10 @@
 /* From a set of descriptors to a running OCI runtime: the process that becomes the runtime puts
- * every piece in its place (places.h) in a mount and a pid namespace of its own, gives up the
- * host's network, and executes it. Since it is pid 1 there and dies with the shim, nothing of a
- * boundary can outlive it, whatever state the runtime was in: no state directory, no mount, no
- * process. Used by container.c. */
+ * every piece in its place (places.h) in a mount and a pid namespace of its own, enters the
+ * gateway and the cgroup namespace, and executes it as root of a user namespace that has the
+ * execution's two host uids and nothing else. So the runtime holds no power over the host while it
+ * works, and since it is pid 1 and dies with the shim, nothing of a boundary can outlive it,
+ * whatever state the runtime was in: no state directory, no mount, no process. Used by container.c.
+ */
 #ifndef BULKHEAD_DRIVERS_CONTAINER_LAUNCH_H
 #define BULKHEAD_DRIVERS_CONTAINER_LAUNCH_H
 

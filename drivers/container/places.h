@@ -12,7 +12,5 @@
 #define BH_PLACE_TMP       BH_PLACE "/tmp"
 #define BH_PLACE_SHM       BH_PLACE "/shm"
 #define BH_PLACE_WORKSPACE BH_PLACE "/workspace"
-#define BH_PLACE_NET       BH_PLACE "/net"    /* the gateway */
-#define BH_PLACE_CGROUP    BH_PLACE "/cgroup" /* cgroup namespace that begins at our cgroup */
 
 #endif

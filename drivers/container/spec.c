@@ -129,34 +129,26 @@ static json_t *mapping(unsigned inside, unsigned outside)
                          1);
 }
 
-/* Inside, uid 0 is init's and uid 1000 the workload's. runsc is started in a user namespace that
- * has just these two host ids, under numbers of its own. */
-static json_t *mappings(const struct bh_plan *plan, const struct bh_instance *instance)
+/* The runtime's own user namespace, gateway and cgroup namespace are the container's: they were
+ * made for it, and whoever may make none cannot make a wrong one. gVisor makes its own on top, and
+ * numbers the two ids as the workload is to see them. */
+static json_t *namespaces(const struct bh_plan *plan)
 {
-        bool nested = is_userkernel(plan);
+        static const char *const fresh[] = {"mount", "pid", "ipc", "uts", NULL};
+        static const char *const nested[] = {"mount", "pid", "ipc", "uts", "user", "network", NULL};
         json_t *array = json_array();
 
-        json_array_append_new(array, mapping(0, nested ? BH_SPEC_OUTER_ROOT : instance->init_uid));
-        json_array_append_new(array, mapping(plan->inside_uid, nested ? BH_SPEC_OUTER_NOBODY
-                                                                      : instance->workload_uid));
+        for (const char *const *type = is_userkernel(plan) ? nested : fresh; *type; type++)
+                json_array_append_new(array, json_pack("{ss}", "type", *type));
         return array;
 }
 
-static json_t *namespaces(const struct bh_plan *plan)
+static json_t *mappings(const struct bh_plan *plan)
 {
-        static const char *const fresh[] = {"user", "mount", "pid", "ipc", "uts"};
         json_t *array = json_array();
 
-        for (size_t i = 0; i < sizeof(fresh) / sizeof(fresh[0]); i++)
-                json_array_append_new(array, json_pack("{ss}", "type", fresh[i]));
-        /* runsc without a network makes an empty namespace, which holds even less. */
-        if (is_userkernel(plan)) {
-                json_array_append_new(array, json_pack("{ss}", "type", "network"));
-                return array;
-        }
-        json_array_append_new(array, json_pack("{ss ss}", "type", "network", "path", BH_PLACE_NET));
-        json_array_append_new(array,
-                              json_pack("{ss ss}", "type", "cgroup", "path", BH_PLACE_CGROUP));
+        json_array_append_new(array, mapping(0, BH_SPEC_OUTER_ROOT));
+        json_array_append_new(array, mapping(plan->inside_uid, BH_SPEC_OUTER_NOBODY));
         return array;
 }
 
@@ -171,23 +163,23 @@ static void add_masks(json_t *linux_object)
         json_object_set_new(linux_object, "readonlyPaths", read_only);
 }
 
-static json_t *linux_part(const struct bh_plan *plan, const struct bh_instance *instance)
+static json_t *linux_part(const struct bh_plan *plan)
 {
-        json_t *object =
-                json_pack("{so so so}", "uidMappings", mappings(plan, instance), "gidMappings",
-                          mappings(plan, instance), "namespaces", namespaces(plan));
+        json_t *object = json_pack("{so}", "namespaces", namespaces(plan));
 
-        if (is_userkernel(plan))
+        if (is_userkernel(plan)) {
+                json_object_set_new(object, "uidMappings", mappings(plan));
+                json_object_set_new(object, "gidMappings", mappings(plan));
                 return object;
+        }
         add_masks(object);
         json_object_set_new(object, "seccomp", bh_spec_seccomp());
         return object;
 }
 
-json_t *bh_spec_make(const struct bh_plan *plan, const struct bh_instance *instance)
+json_t *bh_spec_make(const struct bh_plan *plan)
 {
         return json_pack("{ss so s{ss sb} ss so so}", "ociVersion", OCI_VERSION, "process",
                          process(plan), "root", "path", BH_PLACE_ROOT, "readonly", 1, "hostname",
-                         BH_ROOT_HOSTNAME, "mounts", mounts(plan), "linux",
-                         linux_part(plan, instance));
+                         BH_ROOT_HOSTNAME, "mounts", mounts(plan), "linux", linux_part(plan));
 }

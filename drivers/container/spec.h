@@ -1,17 +1,18 @@
 /* The OCI bundle's config.json (runtime-spec 1.0.2) of one execution, as a pure function of its
- * plan and its instance. tests/golden/drivers/container holds reviewed ones. */
+ * plan. tests/golden/drivers/container holds reviewed ones. */
 #ifndef BULKHEAD_DRIVERS_CONTAINER_SPEC_H
 #define BULKHEAD_DRIVERS_CONTAINER_SPEC_H
 
 #include "drivers/driver.h"
 
-/* Ids inside the user namespace that runsc itself runs in: its sentry always takes the second. */
+/* Ids of the user namespace that the runtime itself runs in (launch.h). gVisor's sentry always
+ * takes the second. */
 #define BH_SPEC_OUTER_ROOT   0
-#define BH_SPEC_OUTER_NOBODY 65534
+#define BH_SPEC_OUTER_NOBODY 65534U
 
-/* For the tier container: namespaces, seccomp and all of what a shared kernel needs. For
- * userkernel: what gVisor looks at. Caller frees with json_decref. */
-json_t *bh_spec_make(const struct bh_plan *plan, const struct bh_instance *instance);
+/* For the tier container: seccomp, masks and all of what a shared kernel needs. For userkernel:
+ * what gVisor looks at. Caller frees with json_decref. */
+json_t *bh_spec_make(const struct bh_plan *plan);
 
 /* spec_seccomp.c: the seccomp list as linux.seccomp. What the format cannot say (requests of
  * ioctl by their low half, "newer than") the filter says that init's child loads on top. */

@@ -106,6 +106,13 @@ static void join_cgroups(const struct session *session)
         expect(session, "cgroup.kill", "join the cgroups", 0);
 }
 
+static int drop(uid_t uid)
+{
+        int result = bh_privileges_bound();
+
+        return result < 0 ? result : bh_privileges_drop(uid, uid);
+}
+
 static int load_filter(void)
 {
         struct sock_fprog filter = {.len = (unsigned short)order.head.instruction_count,
@@ -130,8 +137,7 @@ static void become_workload(struct session *session)
         expect(session, "uid.distinct", "leave every group",
                check((int)syscall(SYS_setgroups, 0, NULL)));
         expect(session, "capabilities.empty", "drop privileges",
-               session->guest ? bh_guest_drop(BH_ROOT_INSIDE_UID)
-                              : bh_privileges_drop(BH_ROOT_INSIDE_UID, BH_ROOT_INSIDE_UID));
+               session->guest ? bh_guest_drop(BH_ROOT_INSIDE_UID) : drop(BH_ROOT_INSIDE_UID));
         expect(session, "no_new_privs", "set no_new_privs", bh_privileges_no_new());
         entered = bh_execute_enter(session->directory);
         expect(session, "seccomp", "load the seccomp filter", load_filter());
@@ -161,7 +167,7 @@ static void give_up(struct session *session)
         struct bh_report report = {.kind = BH_REPORT_INIT_READY};
 
         expect(session, "capabilities.empty", "drop init's privileges",
-               session->guest ? bh_guest_drop(0) : bh_privileges_drop(0, 0));
+               session->guest ? bh_guest_drop(0) : drop(0));
         expect(session, "no_new_privs", "set no_new_privs on init", bh_privileges_no_new());
         expect(session, "proc.private", "make init undumpable",
                check(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)));
