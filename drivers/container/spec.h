@@ -14,8 +14,8 @@
  * what gVisor looks at. Caller frees with json_decref. */
 json_t *bh_spec_make(const struct bh_plan *plan);
 
-/* spec_seccomp.c: the seccomp list as linux.seccomp. What the format cannot say (requests of
- * ioctl by their low half, "newer than") the filter says that init's child loads on top. */
+/* spec_seccomp.c: the seccomp list as linux.seccomp. What the format cannot say (single requests of
+ * ioctl, "newer than", no further filters) the filter says that init's child loads on top. */
 json_t *bh_spec_seccomp(void);
 
 #endif

@@ -22,14 +22,18 @@ static json_t *comparisons(const struct bh_seccomp_alternative *alternative)
         return array;
 }
 
-static void add_conditional(json_t *rules, const char *name)
+/* Returns how many rules there are for a call. */
+static size_t add_conditional(json_t *rules, const char *name)
 {
+        size_t before = json_array_size(rules);
+
         for (const struct bh_seccomp_alternative *a = bh_seccomp_alternatives; a->name; a++) {
                 if (strcmp(a->name, name) == 0)
                         json_array_append_new(rules,
                                               json_pack("{s[s] ss so}", "names", name, "action",
                                                         ALLOW, "args", comparisons(a)));
         }
+        return json_array_size(rules) - before;
 }
 
 json_t *bh_spec_seccomp(void)
@@ -37,10 +41,8 @@ json_t *bh_spec_seccomp(void)
         json_t *names = json_array(), *rules = json_array();
 
         for (const struct bh_seccomp_entry *entry = bh_seccomp_list; entry->name; entry++) {
-                if (entry->condition == BH_SECCOMP_ALWAYS || entry->condition == BH_SECCOMP_IOCTL)
+                if (add_conditional(rules, entry->name) == 0)
                         json_array_append_new(names, json_string(entry->name));
-                else
-                        add_conditional(rules, entry->name);
         }
         json_array_insert_new(rules, 0, json_pack("{so ss}", "names", names, "action", ALLOW));
         json_array_append_new(rules, json_pack("{s[s] ss si}", "names", "clone3", "action",
