@@ -29,7 +29,7 @@
 
 /* What gVisor itself needs beside what the workload may: its Go programs' memory, and for each
  * task of the guest a thread of the sentry and one of a stub process. */
-#define SENTRY_MEMORY        ((int64_t)128 << 20)
+#define SENTRY_MEMORY        ((int64_t)64 << 20)
 #define SENTRY_TASKS         256
 #define SENTRY_TASKS_A_GUEST 3
 
@@ -351,7 +351,7 @@ static int fill_descriptors(const struct bh_container *boundary, const struct pa
         const struct bh_instance *instance = parts->instance;
         int joins;
 
-        _Static_assert(BH_ORDER_FDS_MAX == BH_ORDER_STANDARD + BH_CGROUP_JOINS_MAX, "room");
+        _Static_assert(BH_CGROUP_JOINS_MAX <= BH_ORDER_FDS_MAX - BH_ORDER_STANDARD, "room");
         fds[0] = instance->stdin_fd;
         fds[1] = instance->stdout_fd;
         fds[2] = instance->stderr_fd;

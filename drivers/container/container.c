@@ -54,7 +54,7 @@ static int install(const struct bh_driver_host *host, struct bh_error *error)
 {
         const struct bh_root_program init = {
                 .data = bh_init_program,
-                .size = (size_t)(bh_init_program_end - bh_init_program),
+                .size = bh_init_program_size,
         };
         _cleanup_free_ char *root = bh_container_root_path(host);
 
@@ -143,13 +143,10 @@ static const struct bh_runtime *find_runtime(const struct bh_driver_host *host,
                                              const struct bh_plan *plan,
                                              const struct bh_instance *instance)
 {
-        _cleanup_free_ char *chosen = NULL;
-        const char *name = instance->variant;
-        const struct bh_runtime *runtime;
+        _cleanup_free_ char *name =
+                instance->variant ? bh_strdup(instance->variant) : bh_choice_name(host, plan->tier);
+        const struct bh_runtime *runtime = name ? bh_runtime_by_name(name) : NULL;
 
-        if (!name)
-                name = chosen = bh_choice_name(host, plan->tier);
-        runtime = name ? bh_runtime_by_name(name) : NULL;
         return runtime && runtime->tier == plan->tier ? runtime : NULL;
 }
 

@@ -120,7 +120,7 @@ int bh_holder_make(const struct bh_cgroup *cgroup, const char *map, int *ret_use
                 bh_error_errno(error, errno, "make a process that holds namespaces");
                 return bh_error_control(error, "namespace.user");
         }
-        writing = bh_close(writing); /* its end is the maker's end */
+        bh_close(bh_steal_fd(&writing)); /* its end is the maker's end */
         result = take(&holder, reading, map, ret_user, ret_cgroup, error);
         bh_pidref_signal(&holder, SIGKILL, NULL);
         bh_pidref_wait(&holder, true, NULL, NULL, NULL);

@@ -4,8 +4,11 @@
 
 __asm__(".pushsection .rodata.bh_init_program, \"a\"\n"
         ".balign 64\n"
-        ".globl bh_init_program, bh_init_program_end\n"
+        ".globl bh_init_program, bh_init_program_size\n"
         "bh_init_program:\n"
         ".incbin \"" BH_INIT_PROGRAM "\"\n"
-        "bh_init_program_end:\n"
+        "0:\n"
+        ".balign 8\n"
+        "bh_init_program_size:\n"
+        ".quad 0b - bh_init_program\n"
         ".popsection\n");

@@ -2,6 +2,9 @@
 #ifndef BULKHEAD_DRIVERS_CONTAINER_INIT_PROGRAM_H
 #define BULKHEAD_DRIVERS_CONTAINER_INIT_PROGRAM_H
 
-extern const char bh_init_program[], bh_init_program_end[];
+#include <stddef.h>
+
+extern const char bh_init_program[];
+extern const size_t bh_init_program_size;
 
 #endif

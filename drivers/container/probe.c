@@ -97,8 +97,7 @@ static json_t *look(const struct bh_driver_host *host, enum bh_tier tier)
 static void fill(struct bh_tier_host *tier, const json_t *found)
 {
         const char *version = json_string_value(json_object_get(found, "version"));
-        json_t *missing = json_object_get(found, "missing"), *one;
-        size_t i;
+        const json_t *missing = json_object_get(found, "missing");
 
         tier->available = version != NULL;
         if (version) {
@@ -108,9 +107,12 @@ static void fill(struct bh_tier_host *tier, const json_t *found)
                 tier->features = 1U << BH_FEATURE_NAMED_WORKSPACE;
                 return;
         }
-        json_array_foreach (missing, i, one)
+        for (size_t i = 0; i < json_array_size(missing); i++) {
+                const json_t *one = json_array_get(missing, i);
+
                 bh_tier_host_add_missing(tier, json_string_value(json_object_get(one, "what")),
                                          json_string_value(json_object_get(one, "fix")));
+        }
 }
 
 int bh_container_probe(const struct bh_driver_host *host, enum bh_tier tier,

@@ -23,12 +23,12 @@
 /* KVM is known to hang under some hypervisors instead of failing: it is not waited for. The
  * others do not hang, but a busy host makes them slow. */
 const struct bh_runtime bh_runtimes[] = {
-        {"crun", BH_TIER_CONTAINER, "crun", NULL, 10},
-        {"runc", BH_TIER_CONTAINER, "runc", NULL, 10},
-        {"runsc-systrap", BH_TIER_USERKERNEL, "runsc", "systrap", 10},
-        {"runsc-ptrace", BH_TIER_USERKERNEL, "runsc", "ptrace", 10},
-        {"runsc-kvm", BH_TIER_USERKERNEL, "runsc", "kvm", 1},
-        {NULL, BH_TIER_COUNT, NULL, NULL, 0},
+        {"crun", "crun", NULL, BH_TIER_CONTAINER, 10},
+        {"runc", "runc", NULL, BH_TIER_CONTAINER, 10},
+        {"runsc-systrap", "runsc", "systrap", BH_TIER_USERKERNEL, 10},
+        {"runsc-ptrace", "runsc", "ptrace", BH_TIER_USERKERNEL, 10},
+        {"runsc-kvm", "runsc", "kvm", BH_TIER_USERKERNEL, 1},
+        {NULL, NULL, NULL, BH_TIER_COUNT, 0},
 };
 
 const struct bh_runtime *bh_runtime_by_name(const char *name)
@@ -99,7 +99,7 @@ int bh_runtime_ask_version(const char *path, char **ret, struct bh_error *error)
         spawn.fds = &(struct bh_spawn_fd){.source = writing, .target = STDOUT_FILENO};
         if (bh_spawn(&spawn, &child, error) < 0)
                 return -1;
-        writing = bh_close(writing);
+        bh_close(bh_steal_fd(&writing)); /* its end is the program's end */
         result = read_until(reading, text, bh_monotonic_us() + VERSION_WAIT_US, error);
         bh_pidref_signal(&child, SIGKILL, NULL);
         bh_pidref_wait(&child, true, NULL, NULL, NULL);
@@ -136,13 +136,13 @@ char *bh_runtime_version(const char *text)
 /* Negative, 0 or positive, by the first three numbers. */
 static int compare_upstream(const char *version, const int wanted[3])
 {
-        int seen[3] = {0, 0, 0};
-
-        if (sscanf(version, "%d.%d.%d", &seen[0], &seen[1], &seen[2]) < 2)
-                return -1;
         for (size_t i = 0; i < 3; i++) {
-                if (seen[i] != wanted[i])
-                        return seen[i] - wanted[i];
+                char *end;
+                long seen = strtol(version, &end, 10);
+
+                if (end == version || seen != wanted[i])
+                        return end == version || seen < wanted[i] ? -1 : 1;
+                version = end + (*end == '.');
         }
         return 0;
 }
@@ -173,7 +173,7 @@ static bool is_patched(const char *version, const char *const patched[3], const 
                 size_t length = strlen(patched[i]);
 
                 if (strncmp(version, patched[i], length) == 0 &&
-                    atoi(version + length) >= revision[i])
+                    strtol(version + length, NULL, 10) >= revision[i])
                         return true;
         }
         return false;
@@ -201,18 +201,18 @@ int bh_runtime_judge(const char *program, const char *text, struct bh_error *err
 void bh_runtime_words(const struct bh_runtime *runtime, const char *path, const char *id,
                       const char *ret[BH_RUNTIME_WORDS_MAX])
 {
-        static const char *const crun[] = {
-                "--cgroup-manager=disabled", "run", "--bundle", BH_PLACE_BUNDLE,
-                "--preserve-fds=1",          NULL};
+        static const char bundle[] = BH_PLACE_BUNDLE;
+        static const char *const crun[] = {"--cgroup-manager=disabled", "run", "--bundle", bundle,
+                                           "--preserve-fds=1",          NULL};
         /* "rootless": a cgroup that it cannot make is no error. Ours are made and joined by us. */
-        static const char *const runc[] = {"--rootless=true",  "run", "--bundle", BH_PLACE_BUNDLE,
+        static const char *const runc[] = {"--rootless=true",  "run", "--bundle", bundle,
                                            "--preserve-fds=1", NULL};
         static const char *const runsc[] = {"--network=none",
                                             "--ignore-cgroups",
                                             "--overlay2=none",
                                             "run",
                                             "-bundle",
-                                            BH_PLACE_BUNDLE,
+                                            bundle,
                                             NULL};
         static const struct {
                 const char *program;

@@ -14,10 +14,10 @@
 /* One way to run a container; `name` is what the choice of a host is stored as. */
 struct bh_runtime {
         const char *name;
-        enum bh_tier tier;
         const char *program;
         const char *platform; /* runsc's; NULL for others */
-        int patience_s;       /* until the workload's process is ready; then it hangs */
+        enum bh_tier tier;
+        int patience_s; /* until the workload's process is ready; then it hangs */
 };
 
 /* In order of preference; ends with a NULL name. */

@@ -54,16 +54,17 @@ static json_t *rlimit(const char *type, json_int_t soft, json_int_t hard)
         return json_pack("{ss sI sI}", "type", type, "soft", soft, "hard", hard);
 }
 
-/* The same as in the subprocess tier. A guest kernel counts its processes itself. */
+/* The same as in the subprocess tier; core(5) has why a core limit of 1 keeps the host's handler
+ * still where 0 does not. gVisor counts processes itself, all but the first, which init made. */
 static json_t *rlimits(const struct bh_plan *plan)
 {
-        json_int_t pids = plan->limits.value[BH_LIMIT_PIDS];
+        json_int_t others = plan->limits.value[BH_LIMIT_PIDS] - 1;
         json_t *array = json_array();
 
-        json_array_append_new(array, rlimit("RLIMIT_CORE", 0, 0));
+        json_array_append_new(array, rlimit("RLIMIT_CORE", 1, 1));
         json_array_append_new(array, rlimit("RLIMIT_NOFILE", 1024, 4096));
         if (is_userkernel(plan)) {
-                json_array_append_new(array, rlimit("RLIMIT_NPROC", pids, pids));
+                json_array_append_new(array, rlimit("RLIMIT_NPROC", others, others));
                 return array;
         }
         json_array_append_new(array, rlimit("RLIMIT_MEMLOCK", 8 << 20, 8 << 20));

@@ -111,7 +111,7 @@ static int await_end(struct bh_boundary *boundary, struct bh_end *ret, struct bh
 
 static int run_to_end(struct bh_boundary *boundary, struct bh_error *error)
 {
-        struct bh_end how;
+        struct bh_end how = {.lost = true};
 
         if (boundary->driver->start(boundary, error) < 0 || await_end(boundary, &how, error) < 0)
                 return -1;

@@ -72,7 +72,7 @@ static void tell_descriptors(int channel)
                 bh_report_failure(channel, "descriptors.closed", "read /proc/self/fd", -errno);
         while ((entry = readdir(directory))) {
                 size_t used = strlen(report.step);
-                int fd = atoi(entry->d_name);
+                int fd = (int)strtol(entry->d_name, NULL, 10);
 
                 if (entry->d_name[0] != '.' && fd != dirfd(directory))
                         snprintf(report.step + used, sizeof(report.step) - used, "%s%d",

@@ -37,8 +37,6 @@ struct session {
         const char *directory;
 };
 
-extern char **environ;
-
 static int check(int result)
 {
         return result < 0 ? -errno : result;
