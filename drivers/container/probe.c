@@ -77,6 +77,13 @@ static bool try_runtime(const struct bh_driver_host *host, const struct bh_runti
         version = bh_runtime_version(text);
         json_object_set_new(found, "name", json_string(runtime->name));
         json_object_set_new(found, "version", json_string(version));
+        json_array_clear(missing); /* what others lack matters no more */
+        if (bh_runtime_flaw(runtime->program, version)) {
+                what = bh_format("%s %s: %s", runtime->program, version,
+                                 bh_runtime_flaw(runtime->program, version));
+                add_missing(missing, runtime, true, what);
+                free(what);
+        }
         what = describe(runtime, version);
         json_object_set_new(found, "technology", json_string(what));
         return true;
@@ -85,12 +92,14 @@ static bool try_runtime(const struct bh_driver_host *host, const struct bh_runti
 static json_t *look(const struct bh_driver_host *host, enum bh_tier tier)
 {
         json_t *found = json_object(), *missing = json_array();
+        bool works = false;
 
-        json_object_set_new(found, "missing", missing);
-        for (const struct bh_runtime *runtime = bh_runtimes; runtime->name; runtime++) {
-                if (runtime->tier == tier && try_runtime(host, runtime, found, missing))
-                        break;
+        for (const struct bh_runtime *runtime = bh_runtimes; runtime->name && !works; runtime++) {
+                if (runtime->tier != tier)
+                        continue;
+                works = try_runtime(host, runtime, found, missing);
         }
+        json_object_set_new(found, "missing", missing);
         return found;
 }
 
@@ -105,7 +114,6 @@ static void fill(struct bh_tier_host *tier, const json_t *found)
                 tier->technology =
                         bh_strdup(json_string_value(json_object_get(found, "technology")));
                 tier->features = 1U << BH_FEATURE_NAMED_WORKSPACE;
-                return;
         }
         for (size_t i = 0; i < json_array_size(missing); i++) {
                 const json_t *one = json_array_get(missing, i);

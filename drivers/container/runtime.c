@@ -196,6 +196,16 @@ int bh_runtime_judge(const char *program, const char *text, struct bh_error *err
         return 0;
 }
 
+/* gVisor's versions end in a date and a number: "0.0~20221219.0", "release-20240212.0". */
+const char *bh_runtime_flaw(const char *program, const char *version)
+{
+        const char *date = strpbrk(version, "~-");
+
+        if (strcmp(program, "runsc") == 0 && date && strtol(date + 1, NULL, 10) <= 20221219)
+                return "ls and stat of coreutils fail (it knows no AT_NO_AUTOMOUNT)";
+        return NULL;
+}
+
 /* ---- calls ---- */
 
 void bh_runtime_words(const struct bh_runtime *runtime, const char *path, const char *id,

@@ -40,6 +40,9 @@ char *bh_runtime_version(const char *text);
  * docs/drivers-container.md has the reasoning. */
 int bh_runtime_judge(const char *program, const char *text, struct bh_error *error);
 
+/* What does not work in a version that is safe, for people; NULL when nothing is known. */
+const char *bh_runtime_flaw(const char *program, const char *version);
+
 /* Fills argv (NULL-terminated) for running container `id` from the places of places.h. The words
  * are the runtime's or id itself. */
 void bh_runtime_words(const struct bh_runtime *runtime, const char *path, const char *id,

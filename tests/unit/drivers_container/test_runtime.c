@@ -103,6 +103,16 @@ static void test_reasons_are_named(void **state)
         assert_non_null(strstr(error.message, "1.1.5"));
 }
 
+static void test_flaws(void **state)
+{
+        (void)state;
+        assert_non_null(bh_runtime_flaw("runsc", "0.0~20221219.0"));
+        assert_non_null(bh_runtime_flaw("runsc", "release-20220101.0"));
+        assert_null(bh_runtime_flaw("runsc", "release-20240212.0"));
+        assert_null(bh_runtime_flaw("runsc", "1.0"));
+        assert_null(bh_runtime_flaw("crun", "1.8.1"));
+}
+
 static void test_finding(void **state)
 {
         const char *const directories[] = {"/no/such", directory, NULL};
@@ -184,6 +194,7 @@ int main(void)
                 cmocka_unit_test(test_versions),
                 cmocka_unit_test(test_judgement),
                 cmocka_unit_test(test_reasons_are_named),
+                cmocka_unit_test(test_flaws),
                 cmocka_unit_test(test_finding),
                 cmocka_unit_test(test_asking),
                 cmocka_unit_test(test_words),
