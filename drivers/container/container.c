@@ -150,12 +150,31 @@ static const struct bh_runtime *find_runtime(const struct bh_driver_host *host,
         return runtime && runtime->tier == plan->tier ? runtime : NULL;
 }
 
+/* Whether a failed build is the memory limit's doing: until the workload starts, nothing of anybody
+ * else is in the cgroup. If so the boundary is ended, and says so from now on. */
+static bool ended_by_memory_limit(struct bh_container *boundary)
+{
+        struct bh_usage usage;
+
+        if (!boundary->cgroup || bh_cgroup_usage(boundary->cgroup, &usage, NULL) < 0 ||
+            usage.oom_kills == 0)
+                return false;
+        if (boundary->manager.pidfd >= 0 &&
+            (bh_pidref_signal(&boundary->manager, SIGKILL, NULL) < 0 ||
+             bh_pidref_wait(&boundary->manager, true, NULL, NULL, NULL) <= 0))
+                return false;
+        boundary->told = boundary->ended = true;
+        boundary->end = (struct bh_end){.by_signal = true, .status = SIGKILL, .oom = true};
+        return true;
+}
+
 static int prepare(const struct bh_driver_host *host, const struct bh_plan *plan,
                    const struct bh_instance *instance, struct bh_boundary **ret,
                    struct bh_error *error)
 {
         const struct bh_runtime *runtime;
         _cleanup_(release_cleanup) struct bh_container *boundary = NULL;
+        int result = 0;
 
         if (check_plan(plan, instance, error) < 0)
                 return -1;
@@ -166,13 +185,13 @@ static int prepare(const struct bh_driver_host *host, const struct bh_plan *plan
                                     bh_tier_name(plan->tier));
         boundary = new_boundary(runtime);
         if (bh_container_build(boundary, host, plan, instance, error) < 0 ||
-            bh_container_verify(boundary, error) < 0) {
-                if (!instance->variant)
-                        bh_choice_doubt(host, plan->tier);
-                return -1;
-        }
-        *ret = &bh_steal_ptr(&boundary)->base;
-        return 0;
+            bh_container_verify(boundary, error) < 0)
+                result = ended_by_memory_limit(boundary) ? 1 : -1;
+        if (result < 0 && !instance->variant)
+                bh_choice_doubt(host, plan->tier);
+        if (result >= 0)
+                *ret = &bh_steal_ptr(&boundary)->base;
+        return result;
 }
 
 static int start(struct bh_boundary *base, struct bh_error *error)
