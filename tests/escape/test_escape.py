@@ -32,10 +32,10 @@ HOST_REFUSES = {
     "spare-from-oom": lambda: not has_capability(CAP_SYS_RESOURCE),
     "device-disk": lambda: True,  # a device cgroup around the tests themselves
 }
-# A userkernel grants these of what is its own: its devices, its scheduler, the environment that
+# A userkernel grants these of what is its own: devices, scheduler, command line, the environment that
 # the workload was given. The host's are not there to be reached.
 OWN_KERNELS = {"device-nodes", "init-environment", "init-maps", "init-auxv", "init-descriptors",
-               "lower-nice", "spare-from-oom"}
+               "lower-nice", "spare-from-oom", "read-command-line"}
 WITHOUT_BOUNDARY_AT_LEAST = 150
 
 
