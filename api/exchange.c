@@ -48,6 +48,7 @@ void bh_exchange_free(struct bh_exchange *exchange)
         if (exchange->call)
                 bh_broker_cancel(exchange->server->broker, exchange->call);
         bh_client_watch(exchange->client, NULL, NULL);
+        bh_transfer_leave(exchange->transfer);
         if (exchange->response)
                 MHD_destroy_response(exchange->response);
         bh_http_problem_clear(&exchange->refusal);
@@ -249,6 +250,9 @@ static int check_length(struct bh_exchange *exchange, struct bh_http_problem *pr
 {
         uint64_t length = announced_length(exchange);
 
+        /* Held to the workspace's size by who writes there. */
+        if (exchange->route->flags & BH_ROUTE_UPLOAD)
+                return 0;
         exchange->body_limit =
                 exchange->route->flags & BH_ROUTE_EXECUTION ? CARRYING_MAX : BODY_MAX;
         if (length > exchange->body_limit)
@@ -322,6 +326,17 @@ static enum MHD_Result refuse_early(struct bh_exchange *exchange)
         return send_answer(exchange);
 }
 
+static int ask_broker(struct bh_exchange *exchange, struct bh_http_problem *problem);
+
+/* The broker is asked before the body comes: it may refuse, and it says where the body goes. */
+static int begin_upload(struct bh_exchange *exchange, struct bh_http_problem *problem)
+{
+        if (ask_broker(exchange, problem) < 0)
+                return -1;
+        exchange->state = BH_EXCHANGE_UPLOAD;
+        return 0;
+}
+
 static enum MHD_Result begin(struct bh_exchange *exchange, const char *method)
 {
         struct bh_http_problem *problem = &exchange->refusal;
@@ -331,7 +346,9 @@ static enum MHD_Result begin(struct bh_exchange *exchange, const char *method)
         choose_request_id(exchange);
         if (check_head(exchange, method, problem, allow) == 0) {
                 exchange->state = BH_EXCHANGE_BODY;
-                return MHD_YES;
+                if (!(exchange->route->flags & BH_ROUTE_UPLOAD) ||
+                    begin_upload(exchange, problem) == 0)
+                        return MHD_YES;
         }
         bh_reply_problem(exchange, problem);
         if (problem->status == 405)
@@ -390,32 +407,34 @@ static void on_gone(void *context)
 static bool reply_has_problem(struct bh_exchange *exchange, const json_t *message)
 {
         int status = (int)json_integer_value(json_object_get(message, "status"));
-        struct bh_http_problem problem = {.status = 0};
         json_t *document = json_object_get(message, "problem");
 
         if (!json_is_object(document) && status >= 200 && status < 600)
                 return false;
-        bh_http_problem_from_reply(&problem, status >= 400 && status < 600 ? status : 500,
+        bh_http_problem_from_reply(&exchange->refusal, status >= 400 && status < 600 ? status : 500,
                                    document);
-        bh_reply_problem(exchange, &problem);
-        bh_http_problem_clear(&problem);
+        bh_reply_problem(exchange, &exchange->refusal);
         return true;
 }
 
 static void on_frame(void *context, struct bh_frame *frame)
 {
         struct bh_exchange *exchange = context;
+        bool uploads;
 
         if (exchange->stream) {
                 bh_stream_event(exchange->stream, frame);
                 return;
         }
-        if (exchange->state != BH_EXCHANGE_WAIT)
+        uploads = exchange->state == BH_EXCHANGE_UPLOAD;
+        if (exchange->state != BH_EXCHANGE_WAIT && !uploads)
                 return;
         if (!bh_exchange_watches(exchange))
                 exchange->call = 0;
         if (!reply_has_problem(exchange, frame->message))
                 exchange->route->answer(exchange, frame);
+        else if (uploads)
+                exchange->state = BH_EXCHANGE_DISCARD;
 }
 
 bool bh_exchange_watches(const struct bh_exchange *exchange)
@@ -501,6 +520,8 @@ enum MHD_Result bh_exchange_handle(struct bh_exchange *exchange, const char *met
                 return begin(exchange, method);
         case BH_EXCHANGE_BODY:
                 return *size > 0 ? take_body(exchange, data, size) : finish(exchange);
+        case BH_EXCHANGE_UPLOAD:
+                return bh_transfer_upload(exchange, data, size);
         case BH_EXCHANGE_DISCARD:
                 return *size > 0 ? discard_body(exchange, size) : send_answer(exchange);
         case BH_EXCHANGE_READY:

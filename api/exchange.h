@@ -16,6 +16,7 @@
 #include "api/server.h"
 #include "api/stream.h"
 #include "api/target.h"
+#include "api/transfer.h"
 
 struct bh_route;
 
@@ -24,6 +25,7 @@ struct bh_route;
 enum bh_exchange_state {
         BH_EXCHANGE_NEW,     /* the head is not there yet */
         BH_EXCHANGE_BODY,    /* a body is being collected */
+        BH_EXCHANGE_UPLOAD,  /* a body is being passed on */
         BH_EXCHANGE_DISCARD, /* refused, but its small body is read so that the connection lives */
         BH_EXCHANGE_WAIT,    /* suspended until the broker replies */
         BH_EXCHANGE_READY,   /* an answer waits to be queued */
@@ -56,6 +58,7 @@ struct bh_exchange {
 
         uint64_t call;                 /* of the broker link; 0: none */
         struct bh_stream *stream;      /* owned by the response; NULL: none */
+        struct bh_transfer *transfer;  /* NULL: none */
         struct MHD_Response *response; /* until it is queued */
         int status;
 };

@@ -15,6 +15,8 @@ void bh_answer_execution(struct bh_exchange *exchange, struct bh_frame *frame);
 /* A list: the items have no data and no encoding. */
 void bh_answer_execution_list(struct bh_exchange *exchange, struct bh_frame *frame);
 
+/* The bytes of a regular file, or the range of them that is asked for; output.c. */
+void bh_answer_file_take(struct bh_exchange *exchange, int fd);
 /* The raw bytes; output.c. */
 void bh_answer_stdout(struct bh_exchange *exchange, struct bh_frame *frame);
 void bh_answer_stderr(struct bh_exchange *exchange, struct bh_frame *frame);

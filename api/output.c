@@ -1,5 +1,6 @@
-/* GET /v1/executions/{id}/stdout and …/stderr: the raw bytes. What is there now is sent from the
- * file itself, with Range; ?follow=true is a stream that goes on until the execution ends. */
+/* GET /v1/executions/{id}/stdout and …/stderr, and files of workspaces: the raw bytes. What is
+ * there now is sent from the file itself, with Range; ?follow=true is a stream that goes on until
+ * the execution ends. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -78,7 +79,7 @@ static void answer_follow(struct bh_exchange *exchange, struct bh_frame *frame, 
 
 /* ---- What is there now ---- */
 
-static void answer_part(struct bh_exchange *exchange, int fd, uint64_t size)
+static void answer_part_take(struct bh_exchange *exchange, int fd, uint64_t size)
 {
         enum bh_range_verdict verdict;
         json_t *headers = json_object();
@@ -132,7 +133,12 @@ static void answer_output(struct bh_exchange *exchange, struct bh_frame *frame, 
                 fd = frame->fds[which];
                 frame->fds[which] = -1;
         }
-        answer_part(exchange, fd, bh_output_size(fd));
+        answer_part_take(exchange, fd, bh_output_size(fd));
+}
+
+void bh_answer_file_take(struct bh_exchange *exchange, int fd)
+{
+        answer_part_take(exchange, fd, bh_output_size(fd));
 }
 
 void bh_answer_stdout(struct bh_exchange *exchange, struct bh_frame *frame)

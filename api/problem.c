@@ -34,6 +34,7 @@ const char *bh_status_phrase(int status)
                 {500, "Internal Server Error"},
                 {503, "Service Unavailable"},
                 {505, "HTTP Version Not Supported"},
+                {507, "Insufficient Storage"},
         };
 
         for (size_t i = 0; i < sizeof(phrases) / sizeof(phrases[0]); i++)

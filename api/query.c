@@ -9,7 +9,8 @@
 #include "base/cleanup.h"
 #include "policy/name.h"
 
-#define CURSOR_MAX     512 /* bytes */
+#define PATH_BYTES_MAX 4095
+#define CURSOR_MAX     ((size_t)6 << 10) /* bytes; that of a tree holds a path */
 #define LIST_LIMIT_MAX 200
 #define WAIT_DECIMALS  3
 
@@ -36,6 +37,13 @@ static bool read_limit(json_t *params, const char *name, const char *value)
 static bool read_cursor(json_t *params, const char *name, const char *value)
 {
         if (value[0] == '\0' || strlen(value) > CURSOR_MAX)
+                return false;
+        return json_object_set_new(params, name, json_string(value)) == 0;
+}
+
+static bool read_path(json_t *params, const char *name, const char *value)
+{
+        if (value[0] == '\0' || strlen(value) > PATH_BYTES_MAX)
                 return false;
         return json_object_set_new(params, name, json_string(value)) == 0;
 }
@@ -121,6 +129,7 @@ static const struct {
         {"label.", BH_PARAMETER_LABEL, read_label, "label.KEY=VALUE"},
         {"follow", BH_PARAMETER_FOLLOW, read_boolean, "true or false"},
         {"tenant", BH_PARAMETER_TENANT, read_name, "a name"},
+        {"path", BH_PARAMETER_PATH, read_path, "a path of at most 4095 bytes"},
 };
 
 static bool parameter_matches(size_t i, const char *name)

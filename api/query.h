@@ -19,6 +19,7 @@ enum bh_parameter {
         BH_PARAMETER_LABEL = 1 << 6,  /* label.K: V → labels {K: V} */
         BH_PARAMETER_FOLLOW = 1 << 7, /* follow: true|false */
         BH_PARAMETER_TENANT = 1 << 8, /* tenant: a name; operators only */
+        BH_PARAMETER_PATH = 1 << 9,   /* path: of a directory; the broker judges it */
         BH_PARAMETER_LIST = BH_PARAMETER_LIMIT | BH_PARAMETER_CURSOR,
 };
 

@@ -7,6 +7,8 @@
 #include "api/executions.h"
 #include "api/openapi.h"
 #include "api/query.h"
+#include "base/alloc.h"
+#include "base/cleanup.h"
 #include "base/ulid.h"
 #include "policy/name.h"
 
@@ -56,6 +58,19 @@ static const struct bh_route routes[] = {
         {"DELETE", "/v1/workspaces/{workspace}", BH_OP_WORKSPACE_DELETE, TENANT, 0,
          bh_answer_document},
 
+        {"GET", "/v1/workspaces/{workspace}/files/{path}", BH_OP_FILE_GET, TENANT, 0,
+         bh_answer_transfer},
+        {"PUT", "/v1/workspaces/{workspace}/files/{path}", BH_OP_FILE_PUT, TENANT, BH_ROUTE_UPLOAD,
+         bh_answer_transfer},
+        {"DELETE", "/v1/workspaces/{workspace}/files/{path}", BH_OP_FILE_DELETE, TENANT, 0,
+         bh_answer_transfer},
+        {"GET", "/v1/workspaces/{workspace}/tree", BH_OP_TREE_GET, PAGE | BH_PARAMETER_PATH, 0,
+         bh_answer_transfer},
+        {"GET", "/v1/workspaces/{workspace}/archive", BH_OP_ARCHIVE_GET, TENANT, 0,
+         bh_answer_transfer},
+        {"PUT", "/v1/workspaces/{workspace}/archive", BH_OP_ARCHIVE_PUT, TENANT, BH_ROUTE_UPLOAD,
+         bh_answer_transfer},
+
         /* For whoever may see the host; nobody else is asked. */
         {"GET", "/v1/openapi.json", BH_OP_HOST, 0, BH_ROUTE_LOCAL, bh_answer_openapi},
 };
@@ -83,6 +98,21 @@ static bool segment_fits(const char *pattern, size_t length, const char *segment
         return true;
 }
 
+/* The segments from first on, joined again, under the name "path". */
+static void capture_tail(const struct bh_target *target, size_t first, json_t *params)
+{
+        size_t size = 1, used = 0;
+        _cleanup_free_ char *path = NULL;
+
+        for (size_t i = first; i < target->segment_count; i++)
+                size += strlen(target->segments[i]) + 1;
+        path = bh_alloc(size);
+        for (size_t i = first; i < target->segment_count; i++)
+                used += (size_t)snprintf(path + used, size - used, "%s%s", i > first ? "/" : "",
+                                         target->segments[i]);
+        json_object_set_new(params, "path", json_string(path));
+}
+
 static bool path_fits(const struct bh_route *route, const struct bh_target *target, bool *bad_name,
                       json_t *params)
 {
@@ -94,6 +124,11 @@ static bool path_fits(const struct bh_route *route, const struct bh_target *targ
                 if (*at != '/')
                         return false;
                 length = strcspn(++at, "/");
+                if (strcmp(at, "{path}") == 0) {
+                        if (params)
+                                capture_tail(target, i, params);
+                        return true;
+                }
                 if (!segment_fits(at, length, target->segments[i], bad_name, params))
                         return false;
                 at += length;

@@ -15,12 +15,14 @@ enum bh_route_flag {
         BH_ROUTE_IDEMPOTENT = 1 << 3, /* honours Idempotency-Key */
         BH_ROUTE_WATCH = 1 << 4,      /* asks for executions.watch, but for HEAD */
         BH_ROUTE_FOLLOW = 1 << 5,     /* the same with ?follow=true */
+        BH_ROUTE_UPLOAD = 1 << 7,     /* passes a body of any size and type on */
         BH_ROUTE_LOCAL = 1 << 6,      /* answered here, without the broker; frame is NULL */
 };
 
 struct bh_route {
         const char *method;
-        const char *path; /* segments; {agent} and {workspace} match names, {execution} an id */
+        const char *path; /* segments; {agent} and {workspace} match names, {execution} an id,
+                             {path} at the end all that is left */
         enum bh_op op;
         int parameters; /* enum bh_parameter */
         int flags;

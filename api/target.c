@@ -1,6 +1,7 @@
 /* Splitting and decoding request targets; see target.h. */
 #include "api/target.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,25 +65,45 @@ static const char *origin_form(const char *text)
         return NULL;
 }
 
-static int add_segment(struct bh_target *target, char *segment, struct bh_error *error)
+/* Whether the next segment is of a workspace's file: /v1/workspaces/{workspace}/files/… */
+static bool in_file_path(const struct bh_target *target)
 {
-        if (target->segment_count == BH_SEGMENTS_MAX)
-                return bh_error_set(error, BH_ERROR_NOT_FOUND, "no such path");
+        return target->segment_count >= 4 && strcmp(target->segments[1], "workspaces") == 0 &&
+               strcmp(target->segments[3], "files") == 0;
+}
+
+static int check_segment(const struct bh_target *target, char *segment, struct bh_error *error)
+{
         if (bh_percent_decode(segment, false, error) < 0)
                 return bh_error_prefix(error, "the path");
         if (segment[0] == '\0' || strcmp(segment, ".") == 0 || strcmp(segment, "..") == 0)
                 return bh_error_invalid(error, "",
                                         "the path has an empty, \".\" or \"..\" segment");
-        if (strchr(segment, '/') || strchr(segment, '\\'))
+        if (strchr(segment, '/') || (strchr(segment, '\\') && !in_file_path(target)))
                 return bh_error_invalid(error, "", "a path segment holds a separator");
+        return 0;
+}
+
+static int add_segment(struct bh_target *target, char *segment, struct bh_error *error)
+{
+        if (check_segment(target, segment, error) < 0) {
+                if (error && in_file_path(target))
+                        (void)snprintf(error->reason, sizeof(error->reason), "path_not_allowed");
+                return -1;
+        }
         target->segments[target->segment_count++] = segment;
         return 0;
 }
 
 static int split(struct bh_target *target, char *path, struct bh_error *error)
 {
+        size_t slashes = 0;
+
         if (strcmp(path, "/") == 0)
                 return 0;
+        for (const char *at = path; (at = strchr(at, '/')); at++)
+                slashes++;
+        target->segments = bh_alloc_array(slashes, sizeof(*target->segments));
         for (char *segment = path + 1, *end; segment; segment = end) {
                 end = strchr(segment, '/');
                 if (end)
@@ -119,6 +140,7 @@ int bh_target_parse(const char *text, struct bh_target *ret, struct bh_error *er
 
 void bh_target_clear(struct bh_target *target)
 {
+        free(target->segments);
         free(target->text);
         *target = (struct bh_target){.query = ""};
 }

@@ -8,18 +8,17 @@
 
 #include "base/error.h"
 
-#define BH_SEGMENTS_MAX 8
-
 struct bh_target {
-        char *text; /* owned; the segments and query point into it */
-        const char *segments[BH_SEGMENTS_MAX];
+        char *text;            /* owned; the segments and query point into it */
+        const char **segments; /* owned; NULL for "/" */
         size_t segment_count;
         const char *query; /* "" without one */
 };
 
 /* Takes origin-form ("/v1/agents?limit=2") and absolute-form. Refuses bad escapes, "%00", "%2F",
- * empty, "." and ".." segments, control characters, bytes that are not UTF-8, a fragment, and
- * more than BH_SEGMENTS_MAX segments: BH_ERROR_INVALID. */
+ * empty, "." and ".." segments, control characters, bytes that are not UTF-8, and a fragment:
+ * BH_ERROR_INVALID. In the path of a workspace's file the reason is "path_not_allowed"; elsewhere
+ * a backslash is refused too. */
 int bh_target_parse(const char *text, struct bh_target *ret, struct bh_error *error);
 void bh_target_clear(struct bh_target *target);
 

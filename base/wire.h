@@ -15,7 +15,7 @@
 #include "base/error.h"
 
 #define BH_WIRE_FRAME_MAX ((size_t)4 << 20)  /* bytes of JSON in one frame */
-#define BH_WIRE_FDS_MAX   8                  /* descriptors with one frame */
+#define BH_WIRE_FDS_MAX   72                 /* descriptors with one frame: a start order's */
 #define BH_WIRE_QUEUE_MAX ((size_t)64 << 20) /* bytes waiting for a slow peer */
 
 struct bh_channel;

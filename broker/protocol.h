@@ -53,7 +53,14 @@ enum bh_role {
         X(WORKSPACE_PUT, "workspaces.put", BH_ROLES_CHANGE)       /* workspace, body */            \
         X(WORKSPACE_GET, "workspaces.get", BH_ROLES_ANY)          /* workspace */                  \
         X(WORKSPACE_LIST, "workspaces.list", BH_ROLES_ANY)        /* limit?, cursor? */            \
-        X(WORKSPACE_DELETE, "workspaces.delete", BH_ROLES_CHANGE) /* workspace */
+        X(WORKSPACE_DELETE, "workspaces.delete", BH_ROLES_CHANGE) /* workspace */                  \
+        /* Each: reply {} with one descriptor, a transfer; see below. */                           \
+        X(FILE_GET, "files.get", BH_ROLES_ANY)          /* workspace, path */                      \
+        X(FILE_PUT, "files.put", BH_ROLES_CHANGE)       /* workspace, path */                      \
+        X(FILE_DELETE, "files.delete", BH_ROLES_CHANGE) /* workspace, path */                      \
+        X(TREE_GET, "tree.get", BH_ROLES_ANY)           /* workspace, path?, limit?, cursor? */    \
+        X(ARCHIVE_GET, "archive.get", BH_ROLES_ANY)     /* workspace */                            \
+        X(ARCHIVE_PUT, "archive.put", BH_ROLES_CHANGE)  /* workspace */
 
 enum bh_op {
 #define BH_OP_ENUM(op, name, roles) BH_OP_##op,
@@ -72,12 +79,23 @@ enum bh_role bh_role_by_name(const char *name);
 const char *bh_role_name(enum bh_role role);
 
 /* Descriptor numbers in the child, fixed at spawn. */
-#define BH_API_CHANNEL_FD 3
+#define BH_API_CHANNEL_FD     3
 
 /* {"event": "listen", "kind": "unix"|"tcp", "address": "…", "tls": bool} with the listening socket
  * and, when tls, memfds with certificate chain, key, and client CA (may be empty);
  * {"event": "principals", "tokens": [{"sha256", "role", "tenant", "name"}]} replaces the set;
  * {"event": "serve"} after the last listener → API answers {"event": "ready"};
  * {"event": "drain"}: stop accepting, finish what is under way, exit 0. */
+
+/* Transfers: bulkhead-api and a helper that bulkheadd started for this one request, over a
+ * SOCK_SEQPACKET socket. A message is one byte of kind and its payload. The API sends the client's
+ * body as DATA and then END; an end of the socket without END means that the client gave up. The
+ * helper sends one HEAD, at any time: {"status", "body"} with or without a descriptor that holds
+ * the answer's bytes, {"status", "problem": {"code", "detail"}}, or {"status", "content_type"},
+ * after which the answer's bytes follow as DATA and END; without END they are not whole. */
+#define BH_TRANSFER_HEAD      'H'
+#define BH_TRANSFER_DATA      'D'
+#define BH_TRANSFER_END       'E'
+#define BH_TRANSFER_PIECE_MAX ((size_t)32 << 10) /* bytes of payload */
 
 #endif

@@ -6,8 +6,10 @@
  *    "cgroup_parent", "uid_base"}, "instance": {"workload_uid", "init_uid"},
  *    "files": [{"path", "mode", "offset", "length"}], "stdin": {"offset", "length"}|null,
  *    "payload": bool, "workspace_image": bool}
- *      descriptors: the payload memfd and the workspace's image where said. Once, first. The shim
- *      builds the boundary; meanwhile the broker writes the execution to disk.
+ *      descriptors: the payload memfd and the workspace's image where said, then the source of each
+ *      of the plan's mounts, in its order (O_PATH, opened once: what it holds is what gets
+ * mounted). All in this one frame, which is why BH_WIRE_FDS_MAX is what it is. Once, first. The
+ * shim builds the boundary; meanwhile the broker writes the execution to disk.
  *   {"type": "go"}                        the execution is on disk: the workload may start
  *      descriptors: the execution's directory, its new files stdout and stderr. Once. A shim whose
  * broker goes away before it gives up: it removes the boundary and leaves no result.
@@ -34,6 +36,7 @@
 #define BULKHEAD_BROKER_SHIM_PROTOCOL_H
 
 #define BH_SHIM_CHANNEL_FD     3
+#define BH_SHIM_ORDER_FDS      2 /* beside those of mounts, at most */
 #define BH_SHIM_CONTROL_SOCKET "control.sock"
 #define BH_SHIM_RESULT_FILE    "result.json"
 #define BH_SHIM_RESULT_MAX     ((size_t)256 << 10) /* bytes */

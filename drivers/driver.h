@@ -41,6 +41,7 @@ struct bh_instance {
         int workspace_fd;                  /* image file of the named workspace, or -1 */
         const struct bh_file_entry *files; /* written into the workspace before the start */
         size_t file_count;
+        const int *mount_fds; /* sources of the plan's mounts, in its order (mount_source.h) */
         /* Fault injection for tests: NULL, or the name of the control that is to fail. */
         const char *fault;
         /* For a driver's own trials: NULL, or which of its ways to build a boundary to take. */

@@ -184,17 +184,6 @@ int bh_agent_spec_decode(const struct bh_json_at *at, struct bh_agent_spec **ret
         return 0;
 }
 
-json_t *bh_agent_spec_encode(const struct bh_agent_spec *spec)
-{
-        json_t *object = json_object();
-        _cleanup_json_ json_t *set = bh_capabilities_encode(&spec->capabilities);
-
-        json_object_set_new(object, "owner", json_string(spec->owner));
-        json_object_update(object, set);
-        json_object_set_new(object, "labels", json_deep_copy(spec->labels));
-        return object;
-}
-
 void bh_agent_spec_free(struct bh_agent_spec *spec)
 {
         if (!spec)

@@ -28,7 +28,6 @@ struct bh_agent_spec {
  * capability is BH_ERROR_REFUSED "capability_scope_mismatch". */
 int bh_agent_spec_decode(const struct bh_json_at *at, struct bh_agent_spec **ret,
                          struct bh_error *error);
-json_t *bh_agent_spec_encode(const struct bh_agent_spec *spec);
 void bh_agent_spec_free(struct bh_agent_spec *spec);
 BH_DEFINE_CLEANUP(struct bh_agent_spec *, bh_agent_spec, bh_agent_spec_free);
 

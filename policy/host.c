@@ -59,7 +59,8 @@ static json_t *tier_encode(const struct bh_tier_host *tier)
                                                 tier->missing[i].fix));
         for (int i = 0; i < BH_FEATURE_COUNT; i++)
                 if (tier->features & (UINT32_C(1) << i))
-                        json_array_append_new(features, json_string(feature_names[i]));
+                        json_array_append_new(features,
+                                              json_string(bh_feature_name((enum bh_feature)i)));
         for (int i = 0; i < BH_LIMIT_COUNT; i++)
                 if (tier->unenforceable_limits & (UINT32_C(1) << i))
                         json_array_append_new(limits, json_string(bh_limit_name((enum bh_limit)i)));

@@ -17,8 +17,9 @@
 
 /* The boundary's own tree: what a mount there would replace or hide is a control. */
 static const char *const closed_targets[] = {
-        "/proc",   "/sys",    "/dev", "/usr",       "/bin", "/sbin", "/lib",     "/lib32", "/lib64",
-        "/libo32", "/libx32", "/etc", "/workspace", "/tmp", "/run",  "/var/run", "/boot",
+        "/proc",  "/sys",     "/dev",    "/usr",     "/bin",       "/sbin",      "/lib",
+        "/lib32", "/lib64",   "/libo32", "/libx32",  "/etc",       "/workspace", "/tmp",
+        "/run",   "/var/run", "/boot",   "/var/tmp", "/var/empty",
 };
 
 /* The kernel's trees of the host: no root of the policy can stand in for them. */

@@ -378,8 +378,3 @@ void bh_plan_free(struct bh_plan *plan)
         json_decref(plan->reasons);
         free(plan);
 }
-
-bool bh_plan_has_control(const struct bh_plan *plan, const char *control)
-{
-        return bh_strings_contain(plan->controls, plan->control_count, control);
-}

@@ -59,7 +59,4 @@ void bh_plan_digest(const struct bh_plan *plan, char ret[BH_DIGEST_TEXT_SIZE]);
 void bh_plan_free(struct bh_plan *plan);
 BH_DEFINE_CLEANUP(struct bh_plan *, bh_plan, bh_plan_free);
 
-/* Whether the driver is asked for this control (plan->controls). */
-bool bh_plan_has_control(const struct bh_plan *plan, const char *control);
-
 #endif

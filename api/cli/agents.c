@@ -156,12 +156,27 @@ static int take_name(struct bh_cli *cli, json_t *body, char **ret, struct bh_err
         return 0;
 }
 
+/* What the agent's generation is now; 0 when there is none, or it cannot be read. */
+static int generation_of(struct bh_cli *cli, const char *path, int64_t *ret, struct bh_error *error)
+{
+        _cleanup_response_ struct bh_http_response response = {0};
+        struct bh_http_request request = {
+                .method = "GET", .path = path, .timeout_ms = BH_CALL_TIMEOUT_MS};
+
+        if (bh_cli_connect(cli, error) < 0 ||
+            bh_http_call(cli->http, &request, &response, error) < 0)
+                return -1;
+        *ret = response.status == 200 ? bh_member_integer(response.json, "generation", 0) : 0;
+        return 0;
+}
+
 static int apply(struct bh_cli *cli, struct bh_error *error)
 {
         _cleanup_json_ json_t *body = NULL;
         _cleanup_free_ char *name = NULL, *path = NULL;
         _cleanup_response_ struct bh_http_response response = {0};
         struct bh_http_request request = {.method = "PUT", .timeout_ms = BH_CALL_TIMEOUT_MS};
+        int64_t before = 0, generation;
 
         if (bh_document_read(bh_cli_argument(cli, 0), &body, error) < 0 ||
             take_name(cli, body, &name, error) < 0 ||
@@ -170,15 +185,18 @@ static int apply(struct bh_cli *cli, struct bh_error *error)
         request.path = path;
         request.body = body;
         request.if_match = bh_options_text(cli->options, "if-match");
-        if (bh_cli_call(cli, &request, &response, error) < 0)
+        if ((!cli->json && generation_of(cli, path, &before, error) < 0) ||
+            bh_cli_call(cli, &request, &response, error) < 0)
                 return -1;
+        generation = bh_member_integer(response.json, "generation", 0);
         if (cli->json)
                 bh_cli_json(cli, response.json);
         else
                 fprintf(cli->out, "%s: generation %" PRId64 ", needs tier %s (%s)\n", name,
-                        bh_member_integer(response.json, "generation", 0),
-                        bh_member_text(response.json, "required_tier"),
-                        response.status == 201 ? "created" : "replaced");
+                        generation, bh_member_text(response.json, "required_tier"),
+                        response.status == 201 ? "created"
+                        : generation == before ? "unchanged"
+                                               : "replaced");
         return BH_EXIT_OK;
 }
 

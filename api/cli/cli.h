@@ -48,8 +48,8 @@ struct bh_command {
 
 /* Each ends with an entry without words. */
 extern const struct bh_command bh_commands_run[], bh_commands_decide[], bh_commands_agents[],
-        bh_commands_executions[], bh_commands_workspaces[], bh_commands_policy[],
-        bh_commands_audit[], bh_commands_doctor[];
+        bh_commands_executions[], bh_commands_workspaces[], bh_commands_files[],
+        bh_commands_policy[], bh_commands_audit[], bh_commands_doctor[];
 
 const char *bh_cli_argument(const struct bh_cli *cli, size_t index);
 

@@ -35,8 +35,9 @@ const struct bh_option bh_global_options[] = {
 };
 
 static const struct bh_command *const groups[] = {
-        bh_commands_run,        bh_commands_decide, bh_commands_agents, bh_commands_executions,
-        bh_commands_workspaces, bh_commands_policy, bh_commands_audit,  bh_commands_doctor,
+        bh_commands_run,        bh_commands_decide,     bh_commands_agents,
+        bh_commands_executions, bh_commands_workspaces, bh_commands_files,
+        bh_commands_policy,     bh_commands_audit,      bh_commands_doctor,
 };
 
 static size_t word_count(const struct bh_command *command)

@@ -213,6 +213,17 @@ static size_t take_body(char *bytes, size_t unit, size_t count, void *context)
         return result < 0 ? CURL_WRITEFUNC_ERROR : unit * count;
 }
 
+static size_t give_body(char *buffer, size_t unit, size_t count, void *context)
+{
+        struct transfer *transfer = context;
+        const struct bh_http_request *request = transfer->request;
+        ssize_t got =
+                request->source(request->source_context, buffer, unit * count, transfer->error);
+
+        transfer->failed = got < 0;
+        return got < 0 ? CURL_READFUNC_ABORT : (size_t)got;
+}
+
 static void add_header(struct curl_slist **list, const char *name, const char *value)
 {
         if (value == NULL)
@@ -236,12 +247,15 @@ static struct curl_slist *make_headers(const struct bh_http *http,
         add_header(&list, "Accept",
                    request->accept != NULL ? request->accept
                                            : "application/json, application/problem+json");
-        add_header(&list, "Content-Type", request->body != NULL ? "application/json" : NULL);
+        add_header(&list, "Content-Type",
+                   request->body != NULL     ? "application/json"
+                   : request->source != NULL ? "application/octet-stream"
+                                             : NULL);
         add_header(&list, "Idempotency-Key", request->idempotency_key);
         add_header(&list, "If-Match", request->if_match);
         add_header(&list, "Last-Event-ID", request->last_event_id);
         /* "Expect: 100-continue" would cost a round trip for nothing. */
-        add_header(&list, "Expect", request->body != NULL ? "" : NULL);
+        add_header(&list, "Expect", request->body != NULL || request->source != NULL ? "" : NULL);
         return list;
 }
 
@@ -379,6 +393,11 @@ int bh_http_call(struct bh_http *http, const struct bh_http_request *request,
         if (body != NULL) {
                 curl_easy_setopt(http->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)strlen(body));
                 curl_easy_setopt(http->easy, CURLOPT_POSTFIELDS, body);
+        }
+        if (request->source != NULL) {
+                curl_easy_setopt(http->easy, CURLOPT_UPLOAD, 1L); /* in chunks */
+                curl_easy_setopt(http->easy, CURLOPT_READFUNCTION, give_body);
+                curl_easy_setopt(http->easy, CURLOPT_READDATA, &transfer);
         }
         curl_multi_add_handle(http->multi, http->easy);
         int result = perform(&transfer);

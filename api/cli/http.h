@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -25,10 +26,15 @@ struct bh_http_endpoint {
 /* Takes 2xx bodies as they come; -1 ends the transfer with error. */
 typedef int (*bh_http_sink)(void *context, const char *bytes, size_t size, struct bh_error *error);
 
+/* Fills buffer with bytes to send. Returns how many, 0 at the end, -1 and error. */
+typedef ssize_t (*bh_http_source)(void *context, char *buffer, size_t size, struct bh_error *error);
+
 struct bh_http_request {
         const char *method;
-        const char *path;            /* with query, percent-encoded, starting with '/' */
-        const json_t *body;          /* NULL: none */
+        const char *path;      /* with query, percent-encoded, starting with '/' */
+        const json_t *body;    /* NULL: none */
+        bh_http_source source; /* of a body that is no JSON; NULL: none */
+        void *source_context;
         const char *idempotency_key; /* the following: NULL leaves the header out */
         const char *if_match;
         const char *last_event_id;

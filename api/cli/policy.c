@@ -22,8 +22,8 @@ static int check(struct bh_cli *cli, struct bh_error *error)
 
                 bh_cli_json(cli, effective);
         } else {
-                fprintf(cli->out, "%s: good, %zu rules, %s\n", file, policy->rule_count,
-                        policy->digest);
+                fprintf(cli->out, "%s: good, %zu rule%s, %s\n", file, policy->rule_count,
+                        policy->rule_count == 1 ? "" : "s", policy->digest);
         }
         return BH_EXIT_OK;
 }

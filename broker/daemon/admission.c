@@ -15,6 +15,7 @@
 #include "broker/daemon/daemon.h"
 #include "broker/daemon/decision.h"
 #include "broker/daemon/dispatch.h"
+#include "broker/daemon/files.h"
 #include "broker/daemon/idempotency.h"
 #include "broker/daemon/watch.h"
 
@@ -126,7 +127,8 @@ static int check_plan(struct bh_daemon *daemon, const char *tenant,
         if (check_files(request, plan, error) < 0)
                 return -1;
         if (plan->workspace_name &&
-            bh_workspace_user(daemon, tenant, plan->workspace_name, plan->workspace_writable))
+            (bh_workspace_user(daemon, tenant, plan->workspace_name, plan->workspace_writable) ||
+             bh_files_writes(daemon, tenant, plan->workspace_name)))
                 return bh_error_refused(error, "workspace_busy", "/workspace",
                                         "workspace %s is in use", plan->workspace_name);
         return 0;
@@ -225,8 +227,11 @@ static int take_place(struct bh_live *live, struct bh_error *error)
                 return bh_error_set(error, BH_ERROR_UNAVAILABLE,
                                     "this host lacks what starts an execution at present");
         }
-        if (bh_shim_start(live, error) < 0)
+        if (bh_shim_start(live, error) < 0) {
+                bh_shim_free(live->shim); /* which ends, without an order */
+                live->shim = NULL;
                 return -1;
+        }
         if (bh_live_make_files(live, error) < 0) {
                 if (live->directory_fd >= 0)
                         bh_execution_remove_directory(daemon, live->record->id);
@@ -353,17 +358,20 @@ static int admit(struct bh_call *call, const struct params *params, struct bh_er
         struct bh_live *live =
                 new_live(call, params->tenant, decision.plan, bh_steal_ptr(&request));
         int r = 0;
-        if (params->key)
-                r = bh_idempotency_note(daemon->store, params->tenant, params->key,
-                                        params->body_digest, live->record->id,
-                                        live->record->created_ms, error);
-        if (r == 0 && daemon->executions.active < daemon->config->concurrent) {
+        if (daemon->executions.active < daemon->config->concurrent) {
                 r = take_place(live, error);
-        } else if (r == 0) {
+        } else {
                 bh_live_changed(live);
                 settle_later(live);
         }
+        /* Last, so that no key stands for what could not be started. */
+        if (r == 0 && params->key)
+                r = bh_idempotency_note(daemon->store, params->tenant, params->key,
+                                        params->body_digest, live->record->id,
+                                        live->record->created_ms, error);
         if (r < 0) {
+                if (live->directory_fd >= 0)
+                        bh_execution_remove_directory(daemon, live->record->id);
                 bh_live_free(live);
                 return -1;
         }

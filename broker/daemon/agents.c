@@ -122,7 +122,7 @@ int bh_handle_agent_put(struct bh_call *call, struct bh_error *error)
                 return -1;
         struct bh_json_at body = BH_JSON_ROOT(member.value);
         if (bh_agent_spec_decode(&body, &spec, error) < 0 ||
-            bh_mount_sources_check(daemon->policy, &spec->capabilities.mounts, error) < 0 ||
+            bh_mount_sources_check(daemon, &spec->capabilities.mounts, error) < 0 ||
             bh_agent_find(daemon, tenant, name, &before, error) < 0 ||
             check_match(&params, &before, error) < 0)
                 return -1;
@@ -162,7 +162,7 @@ int bh_handle_capabilities_put(struct bh_call *call, struct bh_error *error)
         if (bh_capabilities_decode(&body, &wanted, error) < 0)
                 return -1;
         struct bh_agent_row *row = NULL;
-        int r = bh_mount_sources_check(daemon->policy, &wanted.mounts, error);
+        int r = bh_mount_sources_check(daemon, &wanted.mounts, error);
         if (r == 0)
                 row = next_row(&before, tenant, name, before.row->owner, before.row->labels,
                                &wanted);

@@ -35,9 +35,15 @@ enum bh_tier bh_required_tier(const struct bh_policy *policy, bh_capability_set 
 /* params' "agent". */
 int bh_agent_name(const struct bh_json_at *params, const char **ret, struct bh_error *error);
 
-/* mount_sources.c: every source lies beneath an allowed root, is reached through no link, and is
- * no socket or device. Else BH_ERROR_REFUSED "mount_not_allowed". */
-int bh_mount_sources_check(const struct bh_policy *policy, const struct bh_mount_rules *mounts,
+/* mount_sources.c: every source lies beneath an allowed root and off the broker's own
+ * directories, is reached through no link, is no socket or device, and belongs to nobody who must
+ * not own what a workload makes. Else BH_ERROR_REFUSED "mount_not_allowed". */
+int bh_mount_sources_check(const struct bh_daemon *daemon, const struct bh_mount_rules *mounts,
                            struct bh_error *error);
+/* Opens the sources of an encoded plan by the same rules, in the plan's order. ret_fds has room for
+ * BH_MOUNT_RULES_MAX; those that *ret_count (0 before) counts are the caller's, also on failure,
+ * which is BH_ERROR_REFUSED "mount_not_allowed". */
+int bh_mount_sources_open(const struct bh_daemon *daemon, const json_t *plan, int *ret_fds,
+                          size_t *ret_count, struct bh_error *error);
 
 #endif

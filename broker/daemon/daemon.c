@@ -245,6 +245,7 @@ void bh_daemon_free(struct bh_daemon *daemon)
         bh_turn_run(&daemon->turn, false);
         while (!TAILQ_EMPTY(&daemon->executions.all))
                 bh_live_free(TAILQ_FIRST(&daemon->executions.all));
+        bh_files_clear(daemon);
         bh_shims_clear(daemon);
         bh_listeners_close(&daemon->listeners);
         bh_tokens_clear(&daemon->tokens);

@@ -10,6 +10,7 @@
 #include "broker/daemon/call.h"
 #include "broker/daemon/config.h"
 #include "broker/daemon/executions.h"
+#include "broker/daemon/files.h"
 #include "broker/daemon/listeners.h"
 #include "broker/daemon/shims.h"
 #include "broker/daemon/slots.h"
@@ -56,6 +57,7 @@ struct bh_daemon {
         struct bh_tokens tokens;
         struct bh_call_list calls;
         struct bh_executions executions;
+        struct bh_files_jobs files; /* zero: none */
         struct bh_shims shims;
         struct bh_listeners listeners;
         struct bh_api api;

@@ -32,6 +32,12 @@ static const bh_handler handlers[BH_OP_COUNT] = {
         [BH_OP_WORKSPACE_GET] = bh_handle_workspace_get,
         [BH_OP_WORKSPACE_LIST] = bh_handle_workspace_list,
         [BH_OP_WORKSPACE_DELETE] = bh_handle_workspace_delete,
+        [BH_OP_FILE_GET] = bh_handle_files,
+        [BH_OP_FILE_PUT] = bh_handle_files,
+        [BH_OP_FILE_DELETE] = bh_handle_files,
+        [BH_OP_TREE_GET] = bh_handle_files,
+        [BH_OP_ARCHIVE_GET] = bh_handle_files,
+        [BH_OP_ARCHIVE_PUT] = bh_handle_files,
 };
 
 struct request {

@@ -35,6 +35,7 @@ int bh_handle_execution_delete(struct bh_call *call, struct bh_error *error);
 int bh_handle_execution_watch(struct bh_call *call, struct bh_error *error);
 int bh_handle_workspace_put(struct bh_call *call, struct bh_error *error);
 int bh_handle_workspace_get(struct bh_call *call, struct bh_error *error);
+int bh_handle_files(struct bh_call *call, struct bh_error *error); /* of files, tree, archive */
 int bh_handle_workspace_list(struct bh_call *call, struct bh_error *error);
 int bh_handle_workspace_delete(struct bh_call *call, struct bh_error *error);
 

@@ -8,6 +8,7 @@ static const struct {
         int status;
 } codes[] = {
         {"invalid_request", 400},
+        {"path_not_allowed", 400},
         {"unauthorized", 401},
         {"forbidden", 403},
         {"review_stale", 403},
@@ -23,6 +24,7 @@ static const struct {
         {"secret_missing", 422},
         {"workspace_missing", 422},
         {"too_many_executions", 429},
+        {"too_many_transfers", 429},
         {"internal_error", 500},
         {"store_failed", 500},
         {"draining", 503},

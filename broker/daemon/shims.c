@@ -10,9 +10,12 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "broker/daemon/agents.h"
 #include "broker/daemon/daemon.h"
 #include "broker/daemon/timeval.h"
 #include "broker/shim_protocol.h"
+
+_Static_assert(BH_SHIM_ORDER_FDS + BH_MOUNT_RULES_MAX <= BH_WIRE_FDS_MAX, "fit into one frame");
 
 /* Making a spare costs a third of what an execution does, so while there are enough it waits until
  * an execution has ended, or else for a while. Where they are few it only lets what the turn let
@@ -321,11 +324,24 @@ static json_t *start_frame(const struct bh_live *live, bool has_image)
                          has_image);
 }
 
+/* Of the mounts: the shim has its own, once sent. */
+struct sources {
+        int fds[BH_MOUNT_RULES_MAX];
+        size_t count;
+};
+
+static void close_sources(struct sources *sources)
+{
+        for (size_t i = 0; i < sources->count; i++)
+                bh_close(sources->fds[i]);
+}
+
 int bh_shim_start(struct bh_live *live, struct bh_error *error)
 {
         struct bh_daemon *daemon = live->daemon;
         _cleanup_close_ int image = -1;
-        int fds[2];
+        _cleanup_(close_sources) struct sources sources = {.count = 0};
+        int fds[BH_SHIM_ORDER_FDS + BH_MOUNT_RULES_MAX];
         size_t count = 0;
         if (live->payload_fd >= 0)
                 fds[count++] = live->payload_fd;
@@ -337,6 +353,10 @@ int bh_shim_start(struct bh_live *live, struct bh_error *error)
                         return -1;
                 fds[count++] = image;
         }
+        if (bh_mount_sources_open(daemon, live->plan, sources.fds, &sources.count, error) < 0)
+                return -1;
+        memcpy(fds + count, sources.fds, sources.count * sizeof(*fds));
+        count += sources.count;
         _cleanup_json_ json_t *frame = start_frame(live, image >= 0);
         bh_link_send(live->shim->link, frame, fds, count);
         bh_request_free(live->request);

@@ -16,6 +16,7 @@
 #include "broker/daemon/cursor.h"
 #include "broker/daemon/daemon.h"
 #include "broker/daemon/dispatch.h"
+#include "broker/daemon/files.h"
 #include "drivers/kernel/image.h"
 
 #define DISK_BYTES_MAX ((int64_t)1 << 40)
@@ -68,8 +69,8 @@ static int decode_name(const struct bh_json_at *params, const char **ret, struct
         return bh_name_decode(&at, ret, error);
 }
 
-static int load(struct bh_call *call, const struct bh_json_at *params,
-                struct bh_workspace_row **ret, struct bh_error *error)
+int bh_workspace_load(struct bh_call *call, const struct bh_json_at *params,
+                      struct bh_workspace_row **ret, struct bh_error *error)
 {
         const char *tenant = NULL, *name = NULL;
         if (bh_call_tenant(call, false, &tenant, error) < 0 ||
@@ -79,6 +80,13 @@ static int load(struct bh_call *call, const struct bh_json_at *params,
         if (r == 0)
                 return bh_error_set(error, BH_ERROR_NOT_FOUND, "there is no workspace %s", name);
         return r < 0 ? -1 : 0;
+}
+
+int bh_workspace_open(struct bh_daemon *daemon, const struct bh_workspace_row *row,
+                      struct bh_error *error)
+{
+        _cleanup_free_ char *path = bh_format("%s/%s" SUFFIX, row->tenant, row->name);
+        return bh_open_beneath(daemon->workspaces_fd, path, O_RDWR, 0, error);
 }
 
 static json_t *subject(const struct bh_workspace_row *row)
@@ -174,7 +182,8 @@ int bh_handle_workspace_get(struct bh_call *call, struct bh_error *error)
         static const char *const members[] = {"workspace", "tenant", NULL};
         struct bh_json_at params = BH_JSON_ROOT(call->params);
         _cleanup_(bh_workspace_row_cleanup) struct bh_workspace_row *row = NULL;
-        if (bh_json_object(&params, members, error) < 0 || load(call, &params, &row, error) < 0)
+        if (bh_json_object(&params, members, error) < 0 ||
+            bh_workspace_load(call, &params, &row, error) < 0)
                 return -1;
         bh_call_reply_take(call, 200, encode(call->daemon, row));
         return 0;
@@ -186,9 +195,11 @@ int bh_handle_workspace_delete(struct bh_call *call, struct bh_error *error)
         struct bh_daemon *daemon = call->daemon;
         struct bh_json_at params = BH_JSON_ROOT(call->params);
         _cleanup_(bh_workspace_row_cleanup) struct bh_workspace_row *row = NULL;
-        if (bh_json_object(&params, members, error) < 0 || load(call, &params, &row, error) < 0)
+        if (bh_json_object(&params, members, error) < 0 ||
+            bh_workspace_load(call, &params, &row, error) < 0)
                 return -1;
-        if (bh_workspace_user(daemon, row->tenant, row->name, true))
+        if (bh_workspace_user(daemon, row->tenant, row->name, true) ||
+            bh_files_writes(daemon, row->tenant, row->name))
                 return bh_error_refused(error, "workspace_busy", "", "workspace %s is in use",
                                         row->name);
         if (bh_store_workspace_delete(daemon->store, row->tenant, row->name, error) < 0)

@@ -2,9 +2,12 @@
  * in advance, in a session of its own, with the channel on descriptor 3 and its log on 2. */
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -71,6 +74,14 @@ static int isolate_early(struct bh_error *error)
         return 0;
 }
 
+static bool has_channel(void)
+{
+        int type;
+        socklen_t size = sizeof(type);
+
+        return getsockopt(BH_SHIM_CHANNEL_FD, SOL_SOCKET, SO_TYPE, &type, &size) == 0;
+}
+
 int main(void)
 {
         struct bh_shim_settings settings = {
@@ -87,6 +98,10 @@ int main(void)
         struct bh_error error = {.code = BH_ERROR_NONE};
         long cpus;
 
+        if (!has_channel()) {
+                (void)fprintf(stderr, "bulkhead-shim is started by bulkheadd\n");
+                return 2;
+        }
         bh_log_open("bulkhead-shim", BH_LOG_INFO, STDERR_FILENO);
         if (isolate_early(&error) < 0 || handle_signals(&error) < 0) {
                 bh_log_error("isolate", NULL, &error);

@@ -217,6 +217,7 @@ void bh_run_provision(struct bh_run *run)
         close_ends(&ends);
         run->gateway_fd = bh_close(run->gateway_fd);
         run->order->workspace_fd = bh_close(run->order->workspace_fd);
+        bh_start_order_drop_mounts(run->order);
         if (run->started_ms)
                 bh_run_enter(run, BH_RUN_RUNNING);
 }

@@ -32,11 +32,15 @@ static int take_descriptors(const struct bh_json_at *root, struct bh_frame *fram
             bh_json_require(root, "workspace_image", &at, error) < 0 ||
             bh_json_boolean(&at, &workspace, error) < 0)
                 return -1;
-        if (frame->fd_count != (size_t)payload + workspace)
+        if (frame->fd_count != (size_t)payload + workspace + order->plan->mounts.count)
                 return bh_json_fail(root, error, "%zu descriptors came with it", frame->fd_count);
         if ((payload && take_fd(frame, next++, &order->payload_fd, root, error) < 0) ||
-            (workspace && take_fd(frame, next, &order->workspace_fd, root, error) < 0))
+            (workspace && take_fd(frame, next++, &order->workspace_fd, root, error) < 0))
                 return -1;
+        for (; order->mount_count < order->plan->mounts.count; order->mount_count++) {
+                if (take_fd(frame, next++, &order->mount_fds[order->mount_count], root, error) < 0)
+                        return -1;
+        }
         return 0;
 }
 
@@ -226,11 +230,11 @@ static int decode(const struct bh_json_at *root, struct bh_frame *frame,
         if (bh_json_object(root, members, error) < 0 ||
             bh_json_require(root, "type", &at, error) < 0 ||
             bh_json_choice(&at, types, &type, error) < 0 ||
+            bh_json_require(root, "plan", &at, error) < 0 ||
+            bh_plan_decode(&at, &order->plan, error) < 0 ||
             take_descriptors(root, frame, order, error) < 0 ||
             decode_host(root, &order->host, error) < 0 || decode_instance(root, order, error) < 0 ||
-            decode_payload(root, order, error) < 0 ||
-            bh_json_require(root, "plan", &at, error) < 0 ||
-            bh_plan_decode(&at, &order->plan, error) < 0)
+            decode_payload(root, order, error) < 0)
                 return -1;
         if ((order->plan->workspace_kind == BH_WORKSPACE_NAMED) != (order->workspace_fd >= 0))
                 return bh_json_fail(root, error, "workspace_image does not fit the plan");
@@ -254,8 +258,15 @@ int bh_start_order_decode(struct bh_frame *frame, struct bh_start_order **ret,
         order->instance.workspace_fd = order->workspace_fd;
         order->instance.files = order->files;
         order->instance.file_count = order->file_count;
+        order->instance.mount_fds = order->mount_fds;
         *ret = bh_steal_ptr(&order);
         return 0;
+}
+
+void bh_start_order_drop_mounts(struct bh_start_order *order)
+{
+        while (order->mount_count > 0)
+                bh_close(order->mount_fds[--order->mount_count]);
 }
 
 void bh_start_order_free(struct bh_start_order *order)
@@ -271,5 +282,6 @@ void bh_start_order_free(struct bh_start_order *order)
         free(order->files);
         bh_close(order->payload_fd);
         bh_close(order->workspace_fd);
+        bh_start_order_drop_mounts(order);
         free(order);
 }

@@ -19,6 +19,8 @@ struct bh_start_order {
         bool has_stdin;
         uint64_t stdin_offset, stdin_length; /* in the payload */
         int payload_fd, workspace_fd;        /* also in instance; owned here */
+        int mount_fds[BH_MOUNT_RULES_MAX];   /* instance.mount_fds; owned here */
+        size_t mount_count;
 };
 
 /* Decodes frame and takes its descriptors; the frame is still the caller's to clear. Whatever is
@@ -26,6 +28,8 @@ struct bh_start_order {
  * message. */
 int bh_start_order_decode(struct bh_frame *frame, struct bh_start_order **ret,
                           struct bh_error *error);
+/* Closes the sources of mounts once a boundary has what it needs of them. */
+void bh_start_order_drop_mounts(struct bh_start_order *order);
 void bh_start_order_free(struct bh_start_order *order);
 BH_DEFINE_CLEANUP(struct bh_start_order *, bh_start_order, bh_start_order_free);
 

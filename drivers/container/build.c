@@ -132,7 +132,7 @@ static int map_workspace(const struct parts *parts, struct bh_error *error)
                 return 0;
         if (!parts->plan->workspace_writable)
                 attributes |= MOUNT_ATTR_RDONLY;
-        result = bh_mount_idmap(parts->workspace, parts->user_namespace, attributes);
+        result = bh_mount_idmap(parts->workspace, parts->user_namespace, attributes, false);
         return result < 0 ? bh_error_errno(error, -result, "map the workspace's owner") : 0;
 }
 

@@ -67,7 +67,8 @@ static bool try_runtime(const struct bh_driver_host *host, const struct bh_runti
         }
         if (bh_runtime_ask_version(path, &text, &error) < 0 ||
             bh_runtime_judge(runtime->program, text, &error) < 0 ||
-            bh_trial_run(&bh_container_driver, host, runtime->tier, runtime->name, &error) < 0) {
+            bh_trial_run(&bh_container_driver, host, runtime->tier, runtime->name, NULL, &error) <
+                    0) {
                 what = bh_format("%s: %s%s%s", runtime->name,
                                  error.code == BH_ERROR_CONTROL ? error.subject : "",
                                  error.code == BH_ERROR_CONTROL ? ": " : "", error.message);

@@ -103,9 +103,8 @@ int bh_cgroup_check_no_swap(const char *swaps_path, struct bh_error *error)
                 return -1;
         header_end = strchr(text, '\n');
         if (header_end && header_end[1] != '\0')
-                return bh_error_set(error, BH_ERROR_UNAVAILABLE,
-                                    "this host has swap and the kernel does not account it "
-                                    "(boot with swapaccount=1)");
+                return bh_error_errno(error, EOPNOTSUPP,
+                                      "this host has swap, whose use by cgroup is not counted");
         return 0;
 }
 

@@ -127,7 +127,7 @@ static void assign(struct bh_cgroup_topology *topology, enum bh_cgroup_role role
 
 static int missing(struct bh_error *error, const char *control, const char *what)
 {
-        bh_error_set(error, BH_ERROR_UNAVAILABLE, "no cgroup hierarchy has %s", what);
+        bh_error_errno(error, ENODEV, "no cgroup hierarchy has %s", what);
         return bh_error_control(error, control);
 }
 

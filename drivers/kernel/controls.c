@@ -43,6 +43,7 @@ int bh_expected_fill(struct bh_expected *expected, const struct bh_driver_host *
         };
         for (size_t i = 0; i < plan->control_count; i++)
                 expected->controls[i] = bh_strdup(plan->controls[i]);
+        bh_mount_rules_copy(&plan->mounts, &expected->mounts);
         return 0;
 }
 
@@ -52,6 +53,7 @@ void bh_expected_clear(struct bh_expected *expected)
                 free(expected->controls[i]);
         free(expected->controls);
         free(expected->cgroup_path);
+        bh_mount_rules_clear(&expected->mounts);
         *expected = (struct bh_expected){.control_count = 0};
 }
 

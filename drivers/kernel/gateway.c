@@ -116,31 +116,3 @@ int bh_gateway_make(struct bh_error *error)
                 return bh_error_prefix(error, "make a gateway");
         return bh_steal_fd(&made);
 }
-
-static int list(json_t **ret, struct bh_error *error)
-{
-        _cleanup_json_ json_t *links = NULL;
-        _cleanup_json_ json_t *routes = NULL;
-
-        if (bh_rtnetlink_links(&links, error) < 0 || bh_rtnetlink_routes(&routes, error) < 0)
-                return -1;
-        *ret = json_pack("{sO sO}", "interfaces", links, "routes", routes);
-        return 0;
-}
-
-int bh_gateway_observe(int gateway_fd, json_t **ret, struct bh_error *error)
-{
-        _cleanup_close_ int home = open_own(error);
-        _cleanup_json_ json_t *seen = NULL;
-        int result;
-
-        if (home < 0)
-                return bh_error_prefix(error, "observe the gateway");
-        if (setns(gateway_fd, CLONE_NEWNET) < 0)
-                return bh_error_errno(error, errno, "enter the gateway");
-        result = list(&seen, error);
-        if (go_home(home, error) < 0 || result < 0)
-                return bh_error_prefix(error, "observe the gateway");
-        *ret = bh_steal_ptr(&seen);
-        return 0;
-}

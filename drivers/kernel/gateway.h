@@ -2,13 +2,11 @@
  * by the absence of a route. A deny-all gateway has `lo` up and no socket of ours. Made by the
  * shim while it waits for its plan; used by every driver the same way.
  *
- * Both functions leave the caller's network namespace for a moment: the caller has one thread.
+ * Making one leaves the caller's network namespace for a moment: the caller has one thread.
  * When the way back fails the process is in the wrong namespace and must end; the error's
  * reason is then BH_GATEWAY_LOST. */
 #ifndef BULKHEAD_DRIVERS_KERNEL_GATEWAY_H
 #define BULKHEAD_DRIVERS_KERNEL_GATEWAY_H
-
-#include <jansson.h>
 
 #include "base/error.h"
 
@@ -18,9 +16,5 @@
  * interface is there. (Some kernels put fallback tunnel devices such as sit0 into every
  * namespace: those must be down.) Returns its descriptor, or -1. */
 int bh_gateway_make(struct bh_error *error);
-
-/* What is in the namespace, asked of the kernel: {"interfaces": [{"name", "index", "up"}],
- * "routes": [{"family", "type", "table", "destination", "interface", "gateway"?}]}. */
-int bh_gateway_observe(int gateway_fd, json_t **ret, struct bh_error *error);
 
 #endif

@@ -107,11 +107,6 @@ int bh_image_mount(int image_fd, bool read_only, struct bh_error *error)
         return mount;
 }
 
-int bh_image_is_attached(int image_fd, struct bh_error *error)
-{
-        return bh_loop_holds(image_fd, error);
-}
-
 /* A file without a name that holds a file system. Returns its descriptor, or -1. */
 static int make(int directory, int64_t bytes, bool journal, uid_t uid, gid_t gid,
                 struct bh_error *error)

@@ -29,9 +29,6 @@ int bh_image_make_unnamed(int directory, int64_t bytes, uid_t uid, gid_t gid,
  * device clears itself with its last user. Returns a mount descriptor, or -1. */
 int bh_image_mount(int image_fd, bool read_only, struct bh_error *error);
 
-/* 1 when some loop device holds this file, 0 when none, -1. */
-int bh_image_is_attached(int image_fd, struct bh_error *error);
-
 /* A detached tmpfs (nosuid, nodev, mode 0755) that refuses more than bytes and inodes. Returns a
  * mount descriptor, or -1. */
 int bh_tmpfs_mount(int64_t bytes, int64_t inodes, struct bh_error *error);

@@ -16,6 +16,11 @@
 
 #define CHECK_NAME       ".landlock"
 
+/* The only ones that a rule for something else than a directory may have. */
+#define NO_DIRECTORY_RIGHTS                                          \
+        (LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | \
+         LANDLOCK_ACCESS_FS_WRITE_FILE | ACCESS_TRUNCATE | ACCESS_IOCTL_DEV)
+
 /* struct landlock_ruleset_attr as of ABI 6; its size tells the kernel how much is meant. */
 struct ruleset_attributes {
         uint64_t handled_access_fs;
@@ -25,12 +30,12 @@ struct ruleset_attributes {
 
 #define READ_RIGHTS \
         (LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
-#define WRITE_RIGHTS                                                                             \
-        (READ_RIGHTS | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |           \
-         LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_DIR |                          \
-         LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK |                            \
-         LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_SYM | LANDLOCK_ACCESS_FS_REFER | \
+#define FILE_RIGHTS                                                                             \
+        (READ_RIGHTS | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |          \
+         LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_DIR |                         \
+         LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SYM | LANDLOCK_ACCESS_FS_REFER | \
          ACCESS_TRUNCATE)
+#define WRITE_RIGHTS (FILE_RIGHTS | LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO)
 #define DEVICE_RIGHTS                                                 \
         (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR | \
          LANDLOCK_ACCESS_FS_WRITE_FILE | ACCESS_TRUNCATE | ACCESS_IOCTL_DEV)
@@ -55,6 +60,8 @@ static uint64_t rights_of_rule(enum bh_landlock_access access)
                 break;
         case BH_LANDLOCK_WRITE:
                 return WRITE_RIGHTS;
+        case BH_LANDLOCK_FILES:
+                return FILE_RIGHTS;
         case BH_LANDLOCK_DEVICES:
                 return DEVICE_RIGHTS;
         }
@@ -76,11 +83,17 @@ static int add_rule(int ruleset, const struct bh_landlock_rule *rule, uint64_t k
                 .allowed_access = rights_of_rule(rule->access) & known,
                 .parent_fd = open(rule->path, O_PATH | O_CLOEXEC),
         };
+        struct stat status;
         int result = 0;
 
         if (attributes.parent_fd < 0)
                 return -errno;
-        if (syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &attributes, 0) < 0)
+        if (fstat(attributes.parent_fd, &status) < 0)
+                result = -errno;
+        else if (!S_ISDIR(status.st_mode))
+                attributes.allowed_access &= NO_DIRECTORY_RIGHTS;
+        if (result == 0 &&
+            syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &attributes, 0) < 0)
                 result = -errno;
         close(attributes.parent_fd);
         return result;

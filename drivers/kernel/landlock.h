@@ -13,6 +13,7 @@
 enum bh_landlock_access {
         BH_LANDLOCK_EXECUTE, /* read and execute */
         BH_LANDLOCK_WRITE,   /* read, execute, and everything but device nodes */
+        BH_LANDLOCK_FILES,   /* the same without making sockets and fifos */
         BH_LANDLOCK_DEVICES, /* read, write and ioctl of what is there */
 };
 

@@ -1,4 +1,4 @@
-/* Loop devices (loop(4)). Used by the images only. */
+/* Loop devices (loop(4)). Used by the images, and by tests that look for what is left. */
 #ifndef BULKHEAD_DRIVERS_KERNEL_LOOP_H
 #define BULKHEAD_DRIVERS_KERNEL_LOOP_H
 

@@ -18,6 +18,14 @@ int bh_mount_copy(int directory, const char *path, bool recursive)
         return mount < 0 ? -errno : mount;
 }
 
+int bh_mount_copy_of(int fd)
+{
+        int mount = open_tree(fd, "",
+                              OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE);
+
+        return mount < 0 ? -errno : mount;
+}
+
 /* Splits "key=value"; a key alone is a flag. */
 static int set_option(int context, const char *option)
 {
@@ -71,14 +79,14 @@ int bh_mount_restrict(int mount, uint64_t attributes, bool recursive)
         return set_attributes(mount, &wanted, recursive);
 }
 
-int bh_mount_idmap(int mount, int user_namespace, uint64_t attributes)
+int bh_mount_idmap(int mount, int user_namespace, uint64_t attributes, bool recursive)
 {
         struct mount_attr wanted = {
                 .attr_set = attributes | MOUNT_ATTR_IDMAP,
                 .userns_fd = (unsigned int)user_namespace,
         };
 
-        return set_attributes(mount, &wanted, false);
+        return set_attributes(mount, &wanted, recursive);
 }
 
 /* cmdline: hosts keep passwords there. kallsyms, modules: true addresses, where perf is for all. */

@@ -11,6 +11,9 @@
 /* A detached copy of what is at path; `recursive` with all that is mounted below. */
 int bh_mount_copy(int directory, const char *path, bool recursive);
 
+/* The same for what an O_PATH descriptor holds, with all that is mounted below. */
+int bh_mount_copy_of(int fd);
+
 /* A new detached file system; options are "key=value" strings, or "key", ended by NULL.
  * attributes are MOUNT_ATTR_*. */
 int bh_mount_new(const char *type, const char *const options[], unsigned attributes);
@@ -22,8 +25,9 @@ int bh_mount_attach(int mount, int directory, const char *path);
  * peer group, so that nothing propagates. */
 int bh_mount_restrict(int mount, uint64_t attributes, bool recursive);
 
-/* Shows a detached mount's owners as user_namespace (a descriptor) maps them. */
-int bh_mount_idmap(int mount, int user_namespace, uint64_t attributes);
+/* Shows a detached mount's owners as user_namespace (a descriptor) maps them; `recursive` as
+ * above. */
+int bh_mount_idmap(int mount, int user_namespace, uint64_t attributes, bool recursive);
 
 /* What of /proc is not the workload's business though file modes mostly say so as well. */
 enum bh_proc_mask { BH_PROC_FILE, BH_PROC_DIRECTORY, BH_PROC_READ_ONLY };

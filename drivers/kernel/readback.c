@@ -48,6 +48,7 @@ static int parse_line(char *line, struct bh_mount_entry *ret)
                         *fields[i] = word;
                 word = strtok_r(NULL, " ", &save);
         }
+        ret->propagates = word && strcmp(word, "-") != 0;
         while (word && strcmp(word, "-") != 0)
                 word = strtok_r(NULL, " ", &save);
         for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++) {

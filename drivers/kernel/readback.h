@@ -17,6 +17,7 @@ struct bh_mount_entry {
         const char *root;    /* the part of its file system that is seen */
         const char *target;  /* where, beneath the process's root */
         const char *options; /* of this mount */
+        bool propagates;     /* shared with, or a slave of, another mount */
         const char *type;
         const char *source;
         const char *super_options; /* of the file system */

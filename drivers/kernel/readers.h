@@ -6,6 +6,12 @@
 #include "drivers/driver.h"
 #include "drivers/kernel/readback.h"
 
+/* What the descriptor of a mount's source held. */
+struct bh_mount_identity {
+        dev_t device;
+        ino_t inode;
+};
+
 /* What the plan and the instance said, for comparing with what is read back. */
 struct bh_expected {
         char **controls;
@@ -19,6 +25,8 @@ struct bh_expected {
         bool workspace_writable;
         enum bh_scratch_backing scratch_backing;
         int64_t scratch_bytes, scratch_inodes, shm_bytes;
+        struct bh_mount_rules mounts;
+        struct bh_mount_identity mount_identity[BH_MOUNT_RULES_MAX];
         int landlock_abi; /* of the domain that the workload's process tried; 0: none */
         char seccomp_digest[BH_DIGEST_TEXT_SIZE]; /* of the filter that it loaded */
         bool running; /* the workload runs: descriptors are its own by now */
@@ -56,6 +64,7 @@ int bh_read_proc(const struct bh_view *view, json_t **ret, struct bh_error *erro
 int bh_read_dev(const struct bh_view *view, json_t **ret, struct bh_error *error);
 int bh_read_scratch(const struct bh_view *view, json_t **ret, struct bh_error *error);
 int bh_read_shm(const struct bh_view *view, json_t **ret, struct bh_error *error);
+int bh_read_mounts(const struct bh_view *view, json_t **ret, struct bh_error *error);
 int bh_read_workspace(const struct bh_view *view, json_t **ret, struct bh_error *error);
 
 #endif

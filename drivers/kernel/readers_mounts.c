@@ -6,6 +6,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "drivers/kernel/image.h"
 #include "drivers/kernel/mounts.h"
 #include "drivers/kernel/readers.h"
@@ -25,9 +26,25 @@ static bool is_proc(const char *target)
         return strcmp(target, "/proc") == 0 || is_mask(target);
 }
 
+/* The agent's mount that target is part of: itself, or what was mounted below its source. */
+static const struct bh_mount_rule *find_rule(const struct bh_view *view, const char *target)
+{
+        const struct bh_mount_rules *rules = &view->expected->mounts;
+
+        for (size_t i = 0; i < rules->count; i++) {
+                if (bh_path_is_below(target, rules->items[i].target))
+                        return &rules->items[i];
+        }
+        return NULL;
+}
+
 /* The mounts that may be written to: why each is, docs/architecture.md says. */
 static bool may_be_writable(const struct bh_view *view, const char *target)
 {
+        const struct bh_mount_rule *rule = find_rule(view, target);
+
+        if (rule)
+                return rule->writable;
         if (strcmp(target, "/workspace") == 0)
                 return view->expected->workspace_writable;
         return strcmp(target, "/tmp") == 0 || strcmp(target, "/dev/shm") == 0 ||
@@ -211,4 +228,68 @@ int bh_read_workspace(const struct bh_view *view, json_t **ret, struct bh_error 
                        ? 0
                        : bh_error_set(error, BH_ERROR_SYSTEM, "/workspace belongs to uid %u",
                                       status.st_uid);
+}
+
+/* At the target is what the source's descriptor held, with the options of its mode. */
+static int check_agent_mount(const struct bh_view *view, size_t index,
+                             const struct bh_mount_entry *entry, struct bh_error *error)
+{
+        const struct bh_mount_rule *rule = &view->expected->mounts.items[index];
+        const struct bh_mount_identity *identity = &view->expected->mount_identity[index];
+        _cleanup_free_ char *path = bh_format("root%s", rule->target);
+        struct stat status;
+
+        if (!entry)
+                return bh_error_set(error, BH_ERROR_SYSTEM, "nothing is mounted at %s",
+                                    rule->target);
+        if (bh_mount_option(entry->options, "rw") != rule->writable)
+                return bh_error_set(error, BH_ERROR_SYSTEM, "%s is mounted %s", rule->target,
+                                    rule->writable ? "read-only" : "writable");
+        if (rule->writable && !bh_mount_option(entry->options, "idmapped"))
+                return bh_error_set(error, BH_ERROR_SYSTEM, "%s shows its owner unmapped",
+                                    rule->target);
+        if (fstatat(view->workload.process, path, &status, AT_SYMLINK_NOFOLLOW) < 0)
+                return bh_error_errno(error, errno, "look at %s", rule->target);
+        return status.st_dev == identity->device && status.st_ino == identity->inode
+                       ? 0
+                       : bh_error_set(error, BH_ERROR_SYSTEM, "%s is not what %s was", rule->target,
+                                      rule->source);
+}
+
+/* A mount below a source came along with it; check_mount has looked at its options. */
+static int check_agent_entries(const struct bh_view *view, json_t *observed, struct bh_error *error)
+{
+        const struct bh_mount_table *table = &view->workload.mounts;
+        int result = 0;
+
+        for (size_t i = 0; i < table->count; i++) {
+                const struct bh_mount_entry *entry = &table->entries[i];
+                json_t *seen;
+
+                if (!find_rule(view, entry->target))
+                        continue;
+                seen = mount_json(entry);
+                json_object_set_new(seen, "target", json_string(entry->target));
+                json_array_append_new(observed, seen);
+                if (result == 0 && entry->propagates)
+                        result = bh_error_set(error, BH_ERROR_SYSTEM,
+                                              "%s propagates to or from the host", entry->target);
+                else if (result == 0)
+                        result = check_mount(view, entry, error);
+        }
+        return result;
+}
+
+int bh_read_mounts(const struct bh_view *view, json_t **ret, struct bh_error *error)
+{
+        const struct bh_mount_rules *rules = &view->expected->mounts;
+        int result;
+
+        *ret = json_array();
+        result = check_agent_entries(view, *ret, error);
+        for (size_t i = 0; i < rules->count && result == 0; i++)
+                result = check_agent_mount(
+                        view, i,
+                        bh_mount_table_find(&view->workload.mounts, rules->items[i].target), error);
+        return result;
 }

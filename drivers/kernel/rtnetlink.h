@@ -1,4 +1,4 @@
-/* Lists links and routes of the calling thread's network namespace (rtnetlink(7)). Used by the
+/* Lists links of the calling thread's network namespace (rtnetlink(7)). Used by the
  * gateway. */
 #ifndef BULKHEAD_DRIVERS_KERNEL_RTNETLINK_H
 #define BULKHEAD_DRIVERS_KERNEL_RTNETLINK_H
@@ -9,8 +9,5 @@
 
 /* Array of {"name", "index", "up"}. */
 int bh_rtnetlink_links(json_t **ret, struct bh_error *error);
-
-/* Array of {"family", "type", "table", "destination", "interface"?, "gateway"?}, every table. */
-int bh_rtnetlink_routes(json_t **ret, struct bh_error *error);
 
 #endif

@@ -55,6 +55,7 @@ struct bh_seccomp_alternative {
 
 extern const struct bh_seccomp_alternative bh_seccomp_alternatives[];
 
+/* For people: the reviewed list (tests/golden/drivers/seccomp.txt) shows it. */
 const char *bh_seccomp_condition_text(enum bh_seccomp_condition condition);
 
 #endif

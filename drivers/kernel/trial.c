@@ -21,7 +21,17 @@
 
 /* ---- the probe's own plan and instance ---- */
 
-static struct bh_plan *make_plan(const struct bh_driver *driver, enum bh_tier tier)
+static void add_mount(struct bh_plan *plan, const char *source)
+{
+        plan->mounts.items = bh_alloc_array(1, sizeof(*plan->mounts.items));
+        plan->mounts.items[plan->mounts.count++] = (struct bh_mount_rule){
+                .source = bh_strdup(source),
+                .target = bh_strdup("/mnt/probe"),
+        };
+}
+
+static struct bh_plan *make_plan(const struct bh_driver *driver, enum bh_tier tier,
+                                 const char *source)
 {
         struct bh_plan *plan = bh_alloc(sizeof(*plan));
 
@@ -48,6 +58,8 @@ static struct bh_plan *make_plan(const struct bh_driver *driver, enum bh_tier ti
         plan->scratch_bytes = PROBE_SCRATCH;
         plan->scratch_inodes = 64;
         plan->shm_bytes = PROBE_SCRATCH;
+        if (source)
+                add_mount(plan, source);
         plan->reasons = json_array();
         bh_plan_set_controls(plan);
         return plan;
@@ -125,10 +137,21 @@ static int run_to_end(struct bh_boundary *boundary, struct bh_error *error)
         return 0;
 }
 
-int bh_trial_run(const struct bh_driver *driver, const struct bh_driver_host *host,
-                 enum bh_tier tier, const char *variant, struct bh_error *error)
+static int open_mount(const char *source, int *ret, struct bh_error *error)
 {
-        _cleanup_(bh_plan_cleanup) struct bh_plan *plan = make_plan(driver, tier);
+        if (!source)
+                return 0;
+        *ret = open(source, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (*ret >= 0)
+                return 0;
+        bh_error_errno(error, errno, "open the root tree");
+        return bh_error_control(error, "root.readonly");
+}
+
+int bh_trial_run(const struct bh_driver *driver, const struct bh_driver_host *host,
+                 enum bh_tier tier, const char *variant, const char *source, struct bh_error *error)
+{
+        _cleanup_(bh_plan_cleanup) struct bh_plan *plan = make_plan(driver, tier, source);
         _cleanup_(close_instance) struct bh_instance instance = {.stdin_fd = -1,
                                                                  .gateway_fd = -1,
                                                                  .payload_fd = -1,
@@ -136,7 +159,13 @@ int bh_trial_run(const struct bh_driver *driver, const struct bh_driver_host *ho
                                                                  .variant = variant};
         struct bh_boundary *boundary = NULL;
         struct bh_error after;
-        int result = fill_instance(host, &instance, error);
+        _cleanup_close_ int mount = -1;
+        int result = open_mount(source, &mount, error);
+
+        if (mount >= 0)
+                instance.mount_fds = &mount;
+        if (result == 0)
+                result = fill_instance(host, &instance, error);
 
         if (result == 0)
                 result = driver->prepare(host, plan, &instance, &boundary, error);

@@ -6,8 +6,9 @@
 #include "drivers/driver.h"
 
 /* 0 when it ran and left nothing; else the error says what this host lacks. `variant` is the
- * instance's (driver.h), or NULL. */
+ * instance's (driver.h), or NULL; `source` a directory to mount as well, or NULL. */
 int bh_trial_run(const struct bh_driver *driver, const struct bh_driver_host *host,
-                 enum bh_tier tier, const char *variant, struct bh_error *error);
+                 enum bh_tier tier, const char *variant, const char *source,
+                 struct bh_error *error);
 
 #endif

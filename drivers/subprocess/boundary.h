@@ -48,6 +48,9 @@ int bh_subprocess_observe(struct bh_boundary *base, json_t **ret, struct bh_erro
 int bh_subprocess_probe(const struct bh_driver_host *host, enum bh_tier tier,
                         struct bh_tier_host *ret, struct bh_error *error);
 
+/* What helps where a control failed with errnum, or "" when that is not known. */
+const char *bh_subprocess_fix(const char *control, int errnum);
+
 /* Where install() puts the template tree and the filter; caller frees. */
 char *bh_subprocess_root_path(const struct bh_driver_host *host);
 char *bh_subprocess_seccomp_path(const struct bh_driver_host *host);

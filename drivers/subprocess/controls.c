@@ -17,6 +17,7 @@ static const struct bh_control_entry controls[] = {
         {"scratch.size", bh_read_scratch, "statfs /proc/<pid>/root/tmp"},
         {"shm.size", bh_read_shm, "statfs /proc/<pid>/root/dev/shm"},
         {"workspace", bh_read_workspace, "/proc/<pid>/mountinfo, stat /proc/<pid>/root/workspace"},
+        {"mounts", bh_read_mounts, "/proc/<pid>/mountinfo, stat of each target"},
         {"uid.distinct", bh_read_uid, "/proc/<pid>/status, uid_map, gid_map"},
         {"capabilities.empty", bh_read_capabilities, "/proc/<pid>/status"},
         {"no_new_privs", bh_read_no_new_privs, "/proc/<pid>/status"},

@@ -60,6 +60,33 @@ static void attach_scratch(const struct bh_setup *setup, int root)
                         show(setup->scratch, "workspace", root, setup->plan->workspace_writable));
 }
 
+/* Puts the root that has places for the agent's mounts over the template, with copies of what the
+ * template holds. Returns its descriptor. */
+static int cover_template(const struct bh_setup *setup, int template)
+{
+        int root = setup->mounts.root;
+        int result = bh_mount_attach(root, AT_FDCWD, setup->root);
+
+        for (char **path = setup->mounts.copies; path && *path && result == 0; path++) {
+                int mount = bh_mount_copy(template, *path, true);
+
+                result = mount < 0 ? mount : bh_mount_attach(mount, root, *path);
+                if (mount >= 0)
+                        close(mount);
+        }
+        bh_setup_expect(setup, "mounts", "make a root with places for mounts", result);
+        close(template);
+        return root;
+}
+
+static void attach_agent_mounts(const struct bh_setup *setup)
+{
+        for (size_t i = 0; i < setup->mounts.count; i++)
+                bh_setup_expect(setup, "mounts", setup->plan->mounts.items[i].target,
+                                bh_mount_attach(setup->mounts.fds[i], AT_FDCWD,
+                                                setup->plan->mounts.items[i].target));
+}
+
 /* This namespace's copy of the template becomes the root; the host's tree goes away.
  * pivot_root(2), "pivot_root(".", ".")". */
 static void change_root(const struct bh_setup *setup)
@@ -67,6 +94,8 @@ static void change_root(const struct bh_setup *setup)
         int root = open(setup->root, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
         bh_setup_expect(setup, "namespace.mount", "open the root tree", check(root));
+        if (setup->mounts.root >= 0)
+                root = cover_template(setup, root);
         attach_scratch(setup, root);
         bh_setup_expect(setup, "root.readonly", "enter the root tree", check(fchdir(root)));
         bh_setup_expect(setup, "root.readonly", "pivot_root",
@@ -85,6 +114,7 @@ static void build_tree(const struct bh_setup *setup)
         bh_setup_expect(setup, "shm.size", "mount /dev/shm",
                         check(mount("shm", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC,
                                     setup->shm_options)));
+        attach_agent_mounts(setup);
 }
 
 /* Resource limits that the workload starts with; see getrlimit(2). */
@@ -229,7 +259,7 @@ static void attach_workspace(const struct bh_setup *setup)
         if (!setup->plan->workspace_writable)
                 attributes |= MOUNT_ATTR_RDONLY;
         bh_setup_expect(setup, "workspace", "map the workspace's owner",
-                        bh_mount_idmap(setup->workspace, names, attributes));
+                        bh_mount_idmap(setup->workspace, names, attributes, false));
         bh_setup_expect(setup, "workspace", "attach /workspace",
                         bh_mount_attach(setup->workspace, AT_FDCWD, "/workspace"));
         close(names);

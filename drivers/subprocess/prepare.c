@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -35,6 +36,7 @@ static void clear_setup(struct bh_setup *setup)
         bh_seccomp_clear(&setup->seccomp);
         bh_close(setup->scratch);
         bh_close(setup->workspace);
+        bh_agent_mounts_clear(&setup->mounts);
         bh_close(setup->channel);
         bh_close(setup->attached);
 }
@@ -61,12 +63,23 @@ static void fill_landlock_rules(struct bh_setup *setup)
                 {"/dev", BH_LANDLOCK_DEVICES},
                 {"/dev/shm", BH_LANDLOCK_WRITE},
                 {"/proc", BH_LANDLOCK_DEVICES}, /* its own files; modes and masks say which */
-                {setup->plan->workspace_writable ? "/workspace" : NULL, BH_LANDLOCK_WRITE},
-                {NULL, BH_LANDLOCK_EXECUTE},
+                {"/workspace",
+                 setup->plan->workspace_writable ? BH_LANDLOCK_WRITE : BH_LANDLOCK_EXECUTE},
         };
+        const struct bh_mount_rules *mounts = &setup->plan->mounts;
+        struct bh_landlock_rule *next = setup->landlock + sizeof(rules) / sizeof(rules[0]);
 
-        _Static_assert(sizeof(rules) <= sizeof(setup->landlock), "room for the rules");
+        _Static_assert(sizeof(rules) / sizeof(rules[0]) + BH_MOUNT_RULES_MAX <
+                               BH_SETUP_LANDLOCK_RULES,
+                       "room for the rules");
         memcpy(setup->landlock, rules, sizeof(rules));
+        /* Reading is allowed everywhere. */
+        for (size_t i = 0; i < mounts->count; i++) {
+                if (mounts->items[i].writable)
+                        *next++ = (struct bh_landlock_rule){mounts->items[i].target,
+                                                            BH_LANDLOCK_FILES};
+        }
+        next->path = NULL;
 }
 
 static void fill_texts(struct bh_setup *setup, const struct bh_driver_host *host)
@@ -94,6 +107,8 @@ static int make_mounts(struct bh_setup *setup, const struct bh_driver_host *host
                 return bh_error_control(error, "scratch.size");
         if (bh_workspace_make(setup->plan, instance, setup->scratch, &setup->workspace, error) < 0)
                 return bh_error_control(error, "workspace");
+        if (bh_agent_mounts_make(setup->plan, instance, setup->root, &setup->mounts, error) < 0)
+                return bh_error_control(error, "mounts");
         return 0;
 }
 
@@ -152,8 +167,8 @@ static int check_plan(const struct bh_plan *plan, const struct bh_instance *inst
                 what = "no command";
         else if (plan->egress.count > 0)
                 what = "egress";
-        else if (plan->mounts.count > 0)
-                what = "mounts";
+        else if (plan->mounts.count > 0 && !instance->mount_fds)
+                what = "mounts without their sources";
         else if (plan->secrets.count > 0)
                 what = "secrets";
         else if (plan->inside_uid != BH_ROOT_INSIDE_UID || plan->inside_gid != BH_ROOT_INSIDE_UID)
@@ -169,6 +184,24 @@ static int check_plan(const struct bh_plan *plan, const struct bh_instance *inst
                 return bh_error_set(error, BH_ERROR_UNAVAILABLE,
                                     "the subprocess driver does not take %s", what);
         return bh_subprocess_check_controls(plan, error);
+}
+
+/* What has to be seen at the targets. */
+static int look_at_sources(struct bh_subprocess *boundary, const struct bh_instance *instance,
+                           struct bh_error *error)
+{
+        for (size_t i = 0; i < boundary->expected.mounts.count; i++) {
+                struct stat status;
+
+                if (fstat(instance->mount_fds[i], &status) < 0) {
+                        bh_error_errno(error, errno, "look at %s",
+                                       boundary->expected.mounts.items[i].source);
+                        return bh_error_control(error, "mounts");
+                }
+                boundary->expected.mount_identity[i] =
+                        (struct bh_mount_identity){status.st_dev, status.st_ino};
+        }
+        return 0;
 }
 
 static int make_cgroup(struct bh_subprocess *boundary, const struct bh_driver_host *host,
@@ -254,6 +287,7 @@ static int build(struct bh_subprocess *boundary, const struct bh_driver_host *ho
 
         if (bh_expected_fill(expected, host, setup->plan, setup->instance, error) < 0 ||
             fail_injected(setup->instance, injected, error) < 0 ||
+            look_at_sources(boundary, setup->instance, error) < 0 ||
             make_cgroup(boundary, host, setup, error) < 0 || make_mounts(setup, host, error) < 0 ||
             prepare_confinement(setup, host, error) < 0)
                 return -1;
@@ -296,6 +330,7 @@ int bh_subprocess_prepare(const struct bh_driver_host *host, const struct bh_pla
                 .instance = instance,
                 .scratch = -1,
                 .workspace = -1,
+                .mounts = BH_AGENT_MOUNTS_NONE,
                 .channel = -1,
                 .attached = -1,
         };

@@ -13,8 +13,9 @@
 #include "drivers/kernel/landlock.h"
 #include "drivers/kernel/report.h"
 #include "drivers/kernel/seccomp.h"
+#include "drivers/subprocess/agent_mounts.h"
 
-#define BH_SETUP_LANDLOCK_RULES 8
+#define BH_SETUP_LANDLOCK_RULES (8 + BH_MOUNT_RULES_MAX)
 
 /* Pid of the workload's process inside: init's first child in a new pid namespace. */
 #define BH_SETUP_WORKLOAD_PID   2
@@ -33,8 +34,9 @@ struct bh_setup {
         int landlock_abi;
         int scratch;   /* detached mount with tmp/ and, when ephemeral, workspace/ */
         int workspace; /* detached mount of a named workspace, or -1 */
-        int channel;   /* reports to the shim, and its leave to go on */
-        int attached;  /* eventfd: init → child, "maps and mounts are complete" */
+        struct bh_agent_mounts mounts;
+        int channel;  /* reports to the shim, and its leave to go on */
+        int attached; /* eventfd: init → child, "maps and mounts are complete" */
 };
 
 /* init.c: the life of the boundary's pid 1. */

@@ -184,6 +184,8 @@ def test_agents(broker, tmp_path):
     body["capabilities"].append("secrets.use")
     assert b"generation 2, needs tier vm (replaced)" in \
         cli(broker, "agents", "apply", "-", stdin=json.dumps(body).encode()).stdout
+    assert b"generation 2, needs tier vm (unchanged)" in \
+        cli(broker, "agents", "apply", "-", stdin=json.dumps(body).encode()).stdout
     assert name.encode() in cli(broker, "agents", "list", "--limit", "1000").stdout
     shown = cli(broker, "agents", "show", name).stdout.decode()
     assert re.search(r"reviewed +never", shown) and "secrets-on-this-host" in shown
@@ -243,6 +245,11 @@ def test_policy(broker, tmp_path):
     assert "egress-with-code" in shown and "memory_bytes" in shown and "sha256:" in shown
     nowhere = {"BULKHEAD_URL": "unix:/nonexistent"}
     assert cli(broker, "policy", "check", ROOT / "deploy/policy.json", **nowhere).returncode == 0
+    rule = {"when": {}, "tier": "vm", "text": "a test"}
+    for count, text in ((1, b"good, 1 rule, "), (2, b"good, 2 rules, ")):
+        good = tmp_path / f"{count}.json"
+        good.write_text(json.dumps({"rules": [dict(rule, name=f"r{i}") for i in range(count)]}))
+        assert text in cli(broker, "policy", "check", good, **nowhere).stdout
     bad = tmp_path / "bad.json"
     bad.write_text('{"limits": {"pids": {"default": 5, "max": "x"}}}')
     refused = cli(broker, "policy", "check", bad, **nowhere)

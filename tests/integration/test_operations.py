@@ -269,6 +269,14 @@ def test_a_start_after_a_start_is_the_same(own_broker):
     assert broker.run(["true"], agent=agent)["outcome"] == "exited"
 
 
+@pytest.mark.parametrize("program", ["bulkhead-api", "bulkhead-shim"])
+def test_what_is_started_by_hand_says_who_starts_it(program):
+    answer = subprocess.run([str(BIN / program)], stdin=subprocess.DEVNULL, capture_output=True,
+                            text=True, timeout=10, check=False)
+    assert (answer.returncode, answer.stdout) == (2, "")
+    assert answer.stderr == f"{program} is started by bulkheadd\n"
+
+
 def test_listening_needs_the_address(own_broker):
     first = own_broker()
     second = Broker(listen=[f"127.0.0.1:{first.port}"])

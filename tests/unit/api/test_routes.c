@@ -32,11 +32,25 @@ static enum bh_route_verdict find(const char *method, const char *path, const st
 static char *example_path(const char *pattern)
 {
         const char *open = strchr(pattern, '{'), *close = open ? strchr(open, '}') : NULL;
+        _cleanup_free_ char *rest = NULL;
 
         if (!open)
                 return bh_strdup(pattern);
+        rest = example_path(close + 1);
         return bh_format("%.*s%s%s", (int)(open - pattern), pattern,
-                         strncmp(open, "{execution}", 11) == 0 ? EXECUTION : "name-1", close + 1);
+                         strncmp(open, "{execution}", 11) == 0 ? EXECUTION
+                         : strncmp(open, "{path}", 6) == 0     ? "a/b"
+                                                               : "name-1",
+                         rest);
+}
+
+static size_t count_captures(const char *pattern)
+{
+        size_t count = 0;
+
+        for (; (pattern = strchr(pattern, '{')); pattern++)
+                count++;
+        return count;
 }
 
 static void test_every_row_is_reached(void **state)
@@ -54,7 +68,7 @@ static void test_every_row_is_reached(void **state)
                 assert_int_equal(find(routes[i].method, path, &found, params, allow),
                                  BH_ROUTE_FOUND);
                 assert_ptr_equal(found, &routes[i]);
-                assert_int_equal(json_object_size(params), strchr(routes[i].path, '{') ? 1 : 0);
+                assert_int_equal(json_object_size(params), count_captures(routes[i].path));
                 assert_true(routes[i].op < BH_OP_COUNT);
                 if (strcmp(routes[i].method, "GET") == 0)
                         assert_int_equal(find("HEAD", path, &found, params, allow), BH_ROUTE_FOUND);
@@ -77,6 +91,29 @@ static void test_captures(void **state)
         assert_int_equal(
                 find("GET", "/v1/executions/sb_01m8p6fzcx29sn61w4k4kfbnp0", &route, params, allow),
                 BH_ROUTE_BAD_NAME);
+}
+
+static void test_paths_of_files(void **state)
+{
+        _cleanup_json_ json_t *params = json_object();
+        const struct bh_route *route;
+        char allow[BH_ALLOW_SIZE];
+
+        (void)state;
+        assert_int_equal(
+                find("PUT", "/v1/workspaces/w/files/a%2D/b%20c/files/...", &route, params, allow),
+                BH_ROUTE_FOUND);
+        assert_string_equal(json_string_value(json_object_get(params, "path")), "a-/b c/files/...");
+        assert_int_equal(route->op, BH_OP_FILE_PUT);
+        assert_int_equal(find("GET", "/v1/workspaces/w/files", &route, params, allow),
+                         BH_ROUTE_NO_PATH);
+        assert_int_equal(find("GET", "/v1/workspaces/W/files/a", &route, params, allow),
+                         BH_ROUTE_BAD_NAME);
+        assert_int_equal(find("POST", "/v1/workspaces/w/files/a", &route, params, allow),
+                         BH_ROUTE_NO_METHOD);
+        assert_string_equal(allow, "GET, HEAD, PUT, DELETE");
+        assert_int_equal(find("GET", "/v1/workspaces/w/tree/a", &route, params, allow),
+                         BH_ROUTE_NO_PATH);
 }
 
 static void test_other_methods_and_paths(void **state)
@@ -130,6 +167,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_every_row_is_reached),
                 cmocka_unit_test(test_captures),
+                cmocka_unit_test(test_paths_of_files),
                 cmocka_unit_test(test_other_methods_and_paths),
                 cmocka_unit_test(test_openapi_has_every_route),
         };

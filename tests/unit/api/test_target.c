@@ -62,14 +62,33 @@ static void test_refused(void **state)
         }
 }
 
-static void test_too_deep_is_not_found(void **state)
+static void test_any_depth(void **state)
 {
-        struct bh_target target;
-        struct bh_error error;
+        (void)state;
+        check("/1/2/3/4/5/6/7/8/9/10", 10, "10", "");
+}
+
+/* Where a path names a file of a workspace, it has a reason of its own, and a backslash is a
+ * character like others. */
+static void test_file_paths(void **state)
+{
+        static const char *const bad[] = {
+                "/v1/workspaces/w/files/",        "/v1/workspaces/w/files/..",
+                "/v1/workspaces/w/files/a/./b",   "/v1/workspaces/w/files/a%2fb",
+                "/v1/workspaces/w/files/a//b",    "/v1/workspaces/w/files/a%00",
+                "/v1/workspaces/w/files/%2e%2e/", "/v1/workspaces/w/files/a/%ff",
+        };
 
         (void)state;
-        assert_int_equal(bh_target_parse("/1/2/3/4/5/6/7/8/9", &target, &error), -1);
-        assert_int_equal(error.code, BH_ERROR_NOT_FOUND);
+        check("/v1/workspaces/w/files/a%5cb", 5, "a\\b", "");
+        for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+                struct bh_target target;
+                struct bh_error error = {.reason = ""};
+
+                assert_int_equal(bh_target_parse(bad[i], &target, &error), -1);
+                assert_int_equal(error.code, BH_ERROR_INVALID);
+                assert_string_equal(error.reason, "path_not_allowed");
+        }
 }
 
 static void test_plus(void **state)
@@ -84,9 +103,8 @@ static void test_plus(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_accepted),
-                cmocka_unit_test(test_refused),
-                cmocka_unit_test(test_too_deep_is_not_found),
+                cmocka_unit_test(test_accepted),  cmocka_unit_test(test_refused),
+                cmocka_unit_test(test_any_depth), cmocka_unit_test(test_file_paths),
                 cmocka_unit_test(test_plus),
         };
 

@@ -24,6 +24,8 @@
 #include "base/wire.h"
 #include "wire_fixture.h"
 
+#define SCM_FDS_MAX 253 /* of one message, by the kernel (unix(7)) */
+
 static struct bh_channel *near_end;
 static int raw = -1; /* the peer */
 static size_t open_before;
@@ -78,7 +80,7 @@ static void raw_send(const void *bytes, size_t size, const int *fds, size_t fd_c
 {
         union {
                 struct cmsghdr align;
-                char space[CMSG_SPACE(sizeof(int) * 64)];
+                char space[CMSG_SPACE(sizeof(int) * SCM_FDS_MAX)];
         } control = {.space = {0}};
         struct iovec part = {.iov_base = (void *)bytes, .iov_len = size};
         struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
@@ -107,7 +109,7 @@ static size_t build(const char *text, size_t length, size_t count, char *buffer)
 
 static void raw_frame(const char *text, size_t length, size_t count, size_t fd_count)
 {
-        int fds[64] = {0};
+        int fds[SCM_FDS_MAX] = {0};
         char buffer[4096];
         size_t size = build(text, length, count, buffer);
 
@@ -203,7 +205,7 @@ static void test_too_many_descriptors(void **state)
 static void test_very_many_descriptors(void **state)
 {
         (void)state;
-        raw_frame("{}", 2, 64, 64);
+        raw_frame("{}", 2, SCM_FDS_MAX, SCM_FDS_MAX);
         assert_broken("too many descriptors");
 }
 

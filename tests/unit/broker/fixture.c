@@ -44,7 +44,7 @@ static int fake_probe(const struct bh_driver_host *paths, struct bh_host *ret,
                 host->driver = bh_strdup(bh_tier_name((enum bh_tier)tier));
                 host->technology = bh_strdup("scripted");
                 host->version = bh_strdup("1");
-                host->features = 1U << BH_FEATURE_NAMED_WORKSPACE;
+                host->features = 1U << BH_FEATURE_NAMED_WORKSPACE | 1U << BH_FEATURE_MOUNTS;
         }
         return 0;
 }
@@ -345,6 +345,12 @@ json_t *fixture_shim_frame(size_t *ret_shim)
                             bh_channel_receive(fixture.shims[i], &frame, NULL) <= 0)
                                 continue;
                         json_t *message = json_incref(frame.message);
+                        if (strcmp(text_at(message, "type"), "start") == 0) {
+                                fixture.order_fds = frame.fd_count;
+                                if (frame.fd_count > 0)
+                                        fstat(frame.fds[frame.fd_count - 1],
+                                              &fixture.last_order_fd);
+                        }
                         bh_frame_clear(&frame);
                         *ret_shim = i;
                         return message;

@@ -3,6 +3,8 @@
 #ifndef BULKHEAD_TESTS_UNIT_BROKER_FIXTURE_H
 #define BULKHEAD_TESTS_UNIT_BROKER_FIXTURE_H
 
+#include <sys/stat.h>
+
 #include "unit.h"
 
 #include "base/wire.h"
@@ -28,7 +30,9 @@ extern struct fixture {
         bool host_unavailable; /* what the next probe says */
         bool no_spawn;         /* no shim can be started */
         size_t probes;
-        size_t reply_fds; /* descriptors that came with the last reply */
+        size_t reply_fds;          /* descriptors that came with the last reply */
+        size_t order_fds;          /* the same with the last start order */
+        struct stat last_order_fd; /* what the last of those is */
         int64_t next_id;
 } fixture;
 

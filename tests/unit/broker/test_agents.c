@@ -182,6 +182,72 @@ static void mount_sources_are_looked_at(void **state)
         }
 }
 
+/* The descriptor is of what the name led to when the execution started; later, nothing is looked up
+ * by name. */
+static void a_source_travels_with_the_order(void **state)
+{
+        (void)state;
+        char id[BH_ID_SIZE], path[192], other[192];
+        struct stat status;
+        fixture_stop();
+        temporary_directory(fixture.directory, sizeof(fixture.directory));
+        snprintf(path, sizeof(path), "%s/data", fixture.directory);
+        snprintf(other, sizeof(other), "%s/other", fixture.directory);
+        assert_int_equal(mkdir(path, 0700), 0);
+        _cleanup_free_ char *policy =
+                bh_format("{'mounts': {'allowed_roots': ['%s']}}", fixture.directory);
+        fixture_start("{'executions': {'concurrent': 1, 'queued': 1}}", policy);
+        _cleanup_json_ json_t *reply = mount_reply(path);
+        assert_int_equal(json_integer_value(json_object_get(reply, "status")), 201);
+        size_t shim = fixture_execute("a1", NULL, id);
+        assert_int_equal(fixture.order_fds, 1);
+        assert_int_equal(stat(path, &status), 0);
+        assert_int_equal(fixture.last_order_fd.st_ino, status.st_ino);
+        assert_int_equal(fixture.last_order_fd.st_dev, status.st_dev);
+        _cleanup_json_ json_t *queued =
+                fixture_expect(201, "executions.create", fixture_request("a1", NULL));
+
+        assert_int_equal(rename(path, other), 0);
+        assert_int_equal(symlink(other, path), 0);
+        fixture_shim_state(shim, "running");
+        fixture_shim_result(shim, "exited");
+        fixture_settle();
+        _cleanup_json_ json_t *failed =
+                fixture_expect(200, "executions.get",
+                               json_pack("{ss}", "execution", text_at(queued, "execution")));
+        assert_string_equal(text_at(failed, "outcome"), "boundary_failed");
+        assert_non_null(strstr(text_at(failed, "detail"), "mounts: "));
+        assert_non_null(strstr(text_at(failed, "detail"), "symbolic link"));
+
+        /* One that need not wait is refused at once, and its key stands for nothing. */
+        json_t *request = fixture_request("a1", NULL);
+        json_object_set_new(request, "idempotency_key", json_string("once"));
+        _cleanup_json_ json_t *again = json_deep_copy(request);
+        _cleanup_json_ json_t *problem = fixture_expect(422, "executions.create", request);
+        assert_string_equal(text_at(problem, "code"), "mount_not_allowed");
+        assert_int_equal(unlink(path), 0);
+        assert_int_equal(rename(other, path), 0);
+        json_decref(fixture_expect(201, "executions.create", json_incref(again)));
+        assert_int_equal(rmdir(path), 0);
+}
+
+static void the_brokers_own_directories_are_no_sources(void **state)
+{
+        (void)state;
+        char root[64];
+        fixture_stop();
+        temporary_directory(fixture.directory, sizeof(fixture.directory));
+        snprintf(root, sizeof(root), "%s", fixture.directory);
+        _cleanup_free_ char *policy = bh_format("{'mounts': {'allowed_roots': ['%s']}}", root);
+        fixture_start(NULL, policy);
+        const char *const sources[] = {root, fixture.daemon->paths.state_dir,
+                                       fixture.daemon->paths.run_dir};
+        for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
+                _cleanup_json_ json_t *reply = mount_reply(sources[i]);
+                assert_int_equal(json_integer_value(json_object_get(reply, "status")), 422);
+        }
+}
+
 static void a_decision_starts_nothing(void **state)
 {
         (void)state;
@@ -205,6 +271,8 @@ int main(void)
                 BROKER_TEST(a_review_counts_until_it_grows),
                 BROKER_TEST(a_policy_may_deny_what_is_not_reviewed),
                 BROKER_TEST(mount_sources_are_looked_at),
+                BROKER_TEST(a_source_travels_with_the_order),
+                BROKER_TEST(the_brokers_own_directories_are_no_sources),
                 BROKER_TEST(a_decision_starts_nothing),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

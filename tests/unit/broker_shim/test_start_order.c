@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -160,6 +161,36 @@ static void descriptors_must_be_those_that_it_names(void **state)
                             "workspace_image");
 }
 
+/* After the others, in the plan's order. */
+static void sources_of_mounts_come_last(void **state)
+{
+        json_t *json = new_order();
+        json_t *mounts =
+                json_pack("[{s:s, s:s, s:s}, {s:s, s:s, s:s}]", "source", "/srv/a", "target", "/a",
+                          "mode", "ro", "source", "/srv/b", "target", "/b", "mode", "ro");
+        struct bh_frame frame = {.message = json, .fd_count = 0};
+        struct bh_start_order *order = NULL;
+        struct bh_error error;
+        struct stat first, second;
+
+        (void)state;
+        json_object_set_new(json_object_get(json, "plan"), "mounts", json_deep_copy(mounts));
+        frame.fds[frame.fd_count++] = open("/usr", O_PATH | O_CLOEXEC);
+        frame.fds[frame.fd_count++] = open("/etc", O_PATH | O_CLOEXEC);
+        json_incref(json);
+        assert_int_equal(bh_start_order_decode(&frame, &order, &error), 0);
+        bh_frame_clear(&frame);
+        assert_int_equal(fstat(order->instance.mount_fds[0], &first), 0);
+        assert_int_equal(stat("/usr", &second), 0);
+        assert_int_equal(first.st_ino, second.st_ino);
+        assert_int_equal(fstat(order->instance.mount_fds[1], &first), 0);
+        assert_int_equal(stat("/etc", &second), 0);
+        assert_int_equal(first.st_ino, second.st_ino);
+        bh_start_order_free(order);
+        assert_refused_take(json, NULL, "descriptors");
+        json_decref(mounts);
+}
+
 static void an_unsealed_payload_is_refused(void **state)
 {
         struct bh_frame frame = {.message = with(NULL, "payload", json_true()),
@@ -211,6 +242,7 @@ int main(void)
                 cmocka_unit_test(missing_members_are_refused),
                 cmocka_unit_test(wrong_values_are_refused),
                 cmocka_unit_test(descriptors_must_be_those_that_it_names),
+                cmocka_unit_test(sources_of_mounts_come_last),
                 cmocka_unit_test(an_unsealed_payload_is_refused),
                 cmocka_unit_test(files_must_stay_inside),
         };

@@ -101,7 +101,7 @@ static void test_refused(void **state)
                 ARGV("audit", "nonsense"),
                 ARGV("workspaces", "create", "w"),
                 ARGV("doctor", "--limit", "3"),
-                ARGV("workspaces", "get", "w"),
+                ARGV("workspaces", "get"),
                 ARGV("posture"),
         };
 

@@ -156,6 +156,7 @@ void bh_lab_instance_open(const struct bh_lab *lab, const struct bh_lab_input *i
                 .workspace_fd = input && input->workspace_image > 0 ? input->workspace_image : -1,
                 .files = input ? input->files : NULL,
                 .file_count = input ? input->file_count : 0,
+                .mount_fds = input ? input->mount_fds : NULL,
                 .fault = input ? input->fault : NULL,
                 .variant = chosen_runtime() ? chosen_runtime()->name : NULL,
         };

@@ -33,6 +33,7 @@ struct bh_lab_input {
         const char *payload;
         const struct bh_file_entry *files;
         size_t file_count;
+        const int *mount_fds; /* sources of the plan's mounts */
         const char *fault;
         int kill_after_ms; /* 0: let it end by itself */
 };

@@ -29,6 +29,8 @@ static void test_mount_table(void **state)
         assert_string_equal(table.entries[0].target, "/");
         assert_string_equal(table.entries[0].type, "tmpfs");
         assert_string_equal(table.entries[0].super_options, "ro,size=16384k");
+        assert_true(table.entries[0].propagates);
+        assert_false(table.entries[1].propagates);
         assert_string_equal(table.entries[2].root, "/a b");
         assert_string_equal(table.entries[2].target, "/odd\tname\\");
         bh_mount_table_clear(&table);

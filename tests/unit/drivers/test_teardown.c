@@ -22,6 +22,8 @@
 #include "base/pidref.h"
 #include "drivers/kernel/cgroup.h"
 #include "drivers/kernel/image.h"
+#include "drivers/kernel/loop.h"
+#include "drivers/subprocess/boundary.h"
 #include "lab.h"
 #include "needs_root.h"
 
@@ -88,7 +90,7 @@ static void test_named_workspace_fails_cleanly(void **state)
         assert_int_equal(outcome.prepared, -1);
         assert_string_equal(outcome.error.subject, "workspace");
         assert_same(&before);
-        assert_int_equal(bh_image_is_attached(input.workspace_image, &error), 0);
+        assert_int_equal(bh_loop_holds(input.workspace_image, &error), 0);
         bh_close(input.workspace_image);
 }
 
@@ -278,7 +280,9 @@ static void test_probe(void **state)
         assert_string_equal(host.tier[tier].driver, lab.driver->name);
         assert_non_null(host.tier[tier].technology);
         assert_non_null(host.tier[tier].version);
-        assert_int_equal(host.tier[tier].features, 1U << BH_FEATURE_NAMED_WORKSPACE);
+        assert_true(host.tier[tier].features & 1U << BH_FEATURE_NAMED_WORKSPACE);
+        assert_int_equal(host.tier[tier].features >> BH_FEATURE_MOUNTS & 1,
+                         tier == BH_TIER_SUBPROCESS);
         assert_false(host.tier[BH_TIER_VM].available);
         assert_int_equal(host.tier[BH_TIER_VM].missing_count, 1);
         assert_false(host.kvm_usable);
@@ -299,11 +303,39 @@ static void test_probe_says_what_is_missing(void **state)
         assert_ok(lab.driver->probe(&lab.host, bh_lab_tier(), &tier, &error), error);
         assert_false(tier.available);
         assert_non_null(strstr(tier.missing[0].what, "seccomp: "));
+        if (bh_lab_tier() == BH_TIER_SUBPROCESS)
+                assert_non_null(strstr(tier.missing[0].fix, "start the broker again"));
         bh_tier_host_clear(&tier);
         assert_ok(lab.driver->install(&lab.host, &error), error);
         assert_ok(lab.driver->probe(&lab.host, bh_lab_tier(), &tier, &error), error);
         assert_true(tier.available);
         bh_tier_host_clear(&tier);
+}
+
+static void test_fixes_fit_their_causes(void **state)
+{
+        static const struct {
+                const char *control;
+                int errnum;
+                const char *fix;
+        } cases[] = {
+                {"cgroup.memory", ENODEV, "mount -t cgroup2"},
+                {"cgroup.pids", ENOENT, "who removes"},
+                {"cgroup.cpu", EROFS, "remount,rw"},
+                {"cgroup.memory", EOPNOTSUPP, "swapoff"},
+                {"namespace.user", ENOSPC, "max_user_namespaces"},
+                {"namespace.pid", ENOSPC, "user.max_*_namespaces"},
+                {"namespace.user", EPERM, "as root"},
+                {"landlock", ENOSYS, "CONFIG_SECURITY_LANDLOCK"},
+                {"workspace", ENODEV, "ext4"},
+        };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+                assert_non_null(
+                        strstr(bh_subprocess_fix(cases[i].control, cases[i].errnum), cases[i].fix));
+        assert_string_equal(bh_subprocess_fix("cgroup.memory", EIO), "");
+        assert_string_equal(bh_subprocess_fix("cgroup.memory", 0), "");
 }
 
 static int open_lab(void **state)
@@ -335,6 +367,7 @@ int main(void)
                 cmocka_unit_test(test_install_is_repeatable),
                 cmocka_unit_test(test_probe),
                 cmocka_unit_test(test_probe_says_what_is_missing),
+                cmocka_unit_test(test_fixes_fit_their_causes),
         };
 
         if (bh_test_lacks_root("boundaries"))

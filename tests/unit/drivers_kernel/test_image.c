@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "drivers/kernel/image.h"
+#include "drivers/kernel/loop.h"
 #include "needs_root.h"
 
 #define MIB          ((int64_t)1 << 20)
@@ -69,7 +70,7 @@ static void assert_detached(int image)
         struct bh_error error = {0};
 
         for (int i = 0; i < CLEAR_WAIT_S * 100; i++) {
-                int attached = bh_image_is_attached(image, &error);
+                int attached = bh_loop_holds(image, &error);
 
                 assert_ok(attached, error);
                 if (attached == 0)
@@ -143,9 +144,9 @@ static void test_mount_attributes(void **state)
         assert_int_equal(faccessat(other, "seen", F_OK, 0), 0);
         assert_int_equal(mkdirat(other, "refused", 0755), -1);
         assert_int_equal(errno, EROFS);
-        assert_int_equal(bh_image_is_attached(image, &error), 1);
+        assert_int_equal(bh_loop_holds(image, &error), 1);
         mount = bh_close(mount);
-        assert_int_equal(bh_image_is_attached(image, &error), 1);
+        assert_int_equal(bh_loop_holds(image, &error), 1);
         other = bh_close(other);
         assert_detached(image);
 }

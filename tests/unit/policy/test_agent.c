@@ -164,9 +164,9 @@ static void test_agent_round_trip(void **state)
 
         (void)state;
         assert_int_equal(bh_agent_spec_decode(&BH_JSON_ROOT(document), &spec, NULL), 0);
-        _cleanup_json_ json_t *encoded = bh_agent_spec_encode(spec);
-        assert_json(json_object_get(encoded, "owner"), "'data-platform@example.com'");
-        assert_json(json_object_get(encoded, "labels"), "{'team': 'data'}");
+        assert_string_equal(spec->owner, "data-platform@example.com");
+        assert_json(spec->labels, "{'team': 'data'}");
+        _cleanup_json_ json_t *encoded = bh_capabilities_encode(&spec->capabilities);
         assert_json(json_object_get(encoded, "capabilities"),
                     "['code.execute', 'fs.workspace.write', 'fs.mount.read', 'fs.mount.write',"
                     " 'net.egress', 'secrets.use']");
@@ -179,7 +179,7 @@ static void test_agent_round_trip(void **state)
                     "[{'name': 'example-key', 'hosts': ['api.example.com'], 'as': {'header':"
                     " 'Authorization', 'format': 'Bearer {}'}}]");
         assert_int_equal(bh_agent_spec_decode(&BH_JSON_ROOT(encoded), &again, NULL), 0);
-        _cleanup_json_ json_t *reencoded = bh_agent_spec_encode(again);
+        _cleanup_json_ json_t *reencoded = bh_capabilities_encode(&again->capabilities);
         assert_true(json_equal(encoded, reencoded));
         bh_capabilities_digest(&spec->capabilities, digest);
         bh_capabilities_digest(&again->capabilities, digest_again);

@@ -53,6 +53,8 @@ static const struct refusal refusals[] = {
         {MOUNT("/srv/a", "/tmp"), "/0/target", DENIED},
         {MOUNT("/srv/a", "/run/x"), "/0/target", DENIED},
         {MOUNT("/srv/a", "/var/run"), "/0/target", DENIED},
+        {MOUNT("/srv/a", "/var/tmp/x"), "/0/target", DENIED},
+        {MOUNT("/srv/a", "/var/empty"), "/0/target", DENIED},
         {"[{'source': '/srv/a', 'target': '/data', 'mode': 'ro'}, {'source': '/srv/b', 'target':"
          " '/data', 'mode': 'ro'}]",
          "/1/target", ""},
