@@ -44,6 +44,8 @@ struct bh_instance {
         const int *mount_fds; /* sources of the plan's mounts, in its order (mount_source.h) */
         /* Fault injection for tests: NULL, or the name of the control that is to fail. */
         const char *fault;
+        /* For a driver's own trials: NULL, or which of its ways to build a boundary to take. */
+        const char *variant;
 };
 
 struct bh_usage {

@@ -3,20 +3,22 @@
 #include <sys/utsname.h>
 
 #include "base/alloc.h"
+#include "drivers/container/boundary.h"
 #include "drivers/driver.h"
 #include "drivers/kernel/cgroup.h"
 #include "drivers/subprocess/boundary.h"
 
-static const struct bh_driver *const drivers[] = {&bh_subprocess_driver, NULL};
+static const struct bh_driver *const drivers[] = {&bh_subprocess_driver, &bh_container_driver,
+                                                  NULL};
 
 /* Which driver serves a tier; NULL where no built one does. */
 static const struct bh_driver *const tier_drivers[BH_TIER_COUNT] = {
         [BH_TIER_SUBPROCESS] = &bh_subprocess_driver,
+        [BH_TIER_CONTAINER] = &bh_container_driver,
+        [BH_TIER_USERKERNEL] = &bh_container_driver,
 };
 
 static const char *const tier_absence[BH_TIER_COUNT] = {
-        [BH_TIER_CONTAINER] = "the container driver is not part of this build",
-        [BH_TIER_USERKERNEL] = "the container driver is not part of this build",
         [BH_TIER_VM] = "the virtual machine driver is not part of this build",
 };
 

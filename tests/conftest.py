@@ -10,11 +10,30 @@ from broker import Broker  # noqa: E402
 
 
 @pytest.fixture(scope="module")
-def broker():
+def file_broker():
     """One broker for a test file. What it leaves behind fails the file."""
     running = Broker().start()
     yield running
     running.stop()
+
+
+@pytest.fixture(scope="module")
+def broker(file_broker):
+    return file_broker
+
+
+# Every tier that a host with deploy/packages-run.txt offers.
+TIERS = ["subprocess", "container", "userkernel"]
+
+
+@pytest.fixture(scope="module", params=TIERS)
+def tiered(request, file_broker):
+    """(broker, tier): the file's broker, whose executions all take at least that tier."""
+    answer = file_broker.get("/v1/host").json()["tiers"][request.param]
+    assert answer["available"], answer["missing"]
+    file_broker.defaults = {"min_tier": request.param}
+    yield file_broker, request.param
+    file_broker.defaults = {}
 
 
 @pytest.fixture

@@ -239,6 +239,28 @@ int bh_cgroup_join_v1(const struct bh_cgroup *cgroup)
         return 0;
 }
 
+int bh_cgroup_open_joins(const struct bh_cgroup *cgroup, int ret[BH_CGROUP_JOINS_MAX],
+                         struct bh_error *error)
+{
+        int count = 0;
+
+        _Static_assert(BH_CGROUP_ROLE_COUNT <= BH_CGROUP_JOINS_MAX, "a file for each hierarchy");
+        for (size_t i = 0; i < cgroup->count; i++) {
+                const char *file = cgroup->directories[i].v2 ? "cgroup.procs" : "tasks";
+                int fd = openat(cgroup->directories[i].fd, file, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+
+                if (fd < 0) {
+                        bh_error_errno(error, errno, "open %s of %s", file,
+                                       cgroup->directories[i].path);
+                        while (count > 0)
+                                bh_close(ret[--count]);
+                        return -1;
+                }
+                ret[count++] = fd;
+        }
+        return count;
+}
+
 int bh_cgroup_usage(const struct bh_cgroup *cgroup, struct bh_usage *ret, struct bh_error *error)
 {
         int memory = directory_of(cgroup, BH_CGROUP_MEMORY);

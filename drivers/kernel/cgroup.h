@@ -35,6 +35,13 @@ int bh_cgroup_v2_fd(const struct bh_cgroup *cgroup);
  * A no-op on pure v2, where the clone did it. */
 int bh_cgroup_join_v1(const struct bh_cgroup *cgroup);
 
+/* Opens the files into which a process of another driver's making writes "0" to join every
+ * hierarchy: root's descriptors, so that it needs no right of its own. Fills ret with at most
+ * BH_CGROUP_JOINS_MAX, the caller's; returns how many, or -1. */
+#define BH_CGROUP_JOINS_MAX 5
+int bh_cgroup_open_joins(const struct bh_cgroup *cgroup, int ret[BH_CGROUP_JOINS_MAX],
+                         struct bh_error *error);
+
 int bh_cgroup_usage(const struct bh_cgroup *cgroup, struct bh_usage *ret, struct bh_error *error);
 
 /* SIGKILL to every process in it: cgroup.kill, or freeze-and-signal on pure v1. */

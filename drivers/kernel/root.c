@@ -167,20 +167,35 @@ static int bind_etc(int root, struct bh_error *error)
         return 0;
 }
 
-static int fill(int root, struct bh_error *error)
+/* The boundary's init, where it is a program of its own. */
+static int make_init(int root, const struct bh_root_program *program, struct bh_error *error)
+{
+        _cleanup_close_ int file = -1;
+
+        if (make_directory(root, ".bulkhead", 0755, error) < 0)
+                return -1;
+        file = openat(root, ".bulkhead/init", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0555);
+        if (file < 0 || bh_write_full(file, program->data, program->size) < 0 ||
+            fchmod(file, 0555) < 0)
+                return bh_error_errno(error, errno, "make /.bulkhead/init");
+        return 0;
+}
+
+static int fill(int root, const struct bh_root_program *program, struct bh_error *error)
 {
         int result;
 
         if (make_tree(root, error) < 0 || bh_root_make_etc(root, error) < 0 ||
             make_system_directories(root, error) < 0 || bind_etc(root, error) < 0 ||
-            bind_host(root, "usr", true, error) < 0 || attach_dev(root, error) < 0)
+            bind_host(root, "usr", true, error) < 0 || attach_dev(root, error) < 0 ||
+            (program && make_init(root, program, error) < 0))
                 return -1;
         /* Only now: what came before had to write. */
         result = bh_mount_restrict(root, READ_ONLY, false);
         return result < 0 ? bh_error_errno(error, -result, "make the root read-only") : 0;
 }
 
-int bh_root_install(const char *path, struct bh_error *error)
+int bh_root_install(const char *path, const struct bh_root_program *program, struct bh_error *error)
 {
         static const char *const options[] = {"mode=0755", "size=16m", "nr_inodes=1024", NULL};
         _cleanup_close_ int directory = bh_make_directory(path, 0755, error);
@@ -200,7 +215,7 @@ int bh_root_install(const char *path, struct bh_error *error)
                 result = bh_mount_attach(root, AT_FDCWD, path);
         if (result < 0)
                 return bh_error_errno(error, -result, "mount the root tree at %s", path);
-        if (fill(root, error) < 0) {
+        if (fill(root, program, error) < 0) {
                 umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW);
                 return bh_error_prefix(error, "root tree");
         }

@@ -4,6 +4,8 @@
 #ifndef BULKHEAD_DRIVERS_KERNEL_ROOT_H
 #define BULKHEAD_DRIVERS_KERNEL_ROOT_H
 
+#include <stddef.h>
+
 #include "base/error.h"
 
 /* Uid and gid of the workload inside, as named in /etc/passwd. */
@@ -11,8 +13,15 @@
 
 #define BH_ROOT_HOSTNAME   "bulkhead"
 
+struct bh_root_program {
+        const void *data;
+        size_t size;
+};
+
 /* Builds the tree at path (made when missing), in place of an older one. Mount points for
- * /proc, /tmp, /dev/shm and /workspace are in it, empty. */
-int bh_root_install(const char *path, struct bh_error *error);
+ * /proc, /tmp, /dev/shm and /workspace are in it, empty. With a program, that is its
+ * /.bulkhead/init. */
+int bh_root_install(const char *path, const struct bh_root_program *program,
+                    struct bh_error *error);
 
 #endif

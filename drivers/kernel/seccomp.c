@@ -7,7 +7,6 @@
 #include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <sched.h>
 #include <seccomp.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,7 +16,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -28,16 +26,10 @@
 #include "base/digest.h"
 #include "drivers/kernel/seccomp_list.h"
 
-#define X32_BIT     0x40000000U
-#define LOW_32_BITS 0xffffffffU
-/* linux/sched.h: every namespace; CLONE_NEWTIME lies in the exit signal's bits of clone(2). */
-#define CLONE_NEW_ANY                                                                  \
-        (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | \
-         CLONE_NEWPID | CLONE_NEWNET)
-#define SOCKET_TYPE_MASK    0xfU /* socket(2): below SOCK_NONBLOCK and SOCK_CLOEXEC */
-#define TCP_MD5SIG_EXTENDED 32U  /* linux/tcp.h */
-#define TCP_KEYS            38U  /* TCP_AO_ADD_KEY, linux/tcp.h of Linux 6.7 */
-#define PERSONALITY_ASK     0xffffffffU
+#define X32_BIT             0x40000000U
+#define LOW_32_BITS         0xffffffffU
+#define TCP_MD5SIG_EXTENDED 32U /* linux/tcp.h */
+#define TCP_KEYS            38U /* TCP_AO_ADD_KEY, linux/tcp.h of Linux 6.7 */
 #define PROGRAM_MAX         BPF_MAXINSNS
 #define FILE_MAX            (BH_DIGEST_TEXT_SIZE + PROGRAM_MAX * sizeof(struct sock_filter))
 
@@ -47,54 +39,15 @@
 #define LOW_WORD(argument) (offsetof(struct seccomp_data, args[argument]) + 4)
 #endif
 
-#define REFUSE       (SECCOMP_RET_ERRNO | EPERM)
-#define UNKNOWN      (SECCOMP_RET_ERRNO | ENOSYS)
+#define REFUSE                        (SECCOMP_RET_ERRNO | EPERM)
+#define UNKNOWN                       (SECCOMP_RET_ERRNO | ENOSYS)
 /* "Done", with nothing done: programs that switch core dumps off must not fail. */
-#define UNCHANGED    (SECCOMP_RET_ERRNO | 0)
+#define UNCHANGED                     (SECCOMP_RET_ERRNO | 0)
 /* What a kernel without filters says: programs that want one go on without. */
-#define NOT_BUILT_IN (SECCOMP_RET_ERRNO | EINVAL)
-
-/* One alternative under which a call is let through; at most three arguments are looked at. */
-struct alternative {
-        const char *name;
-        unsigned count;
-        struct scmp_arg_cmp compare[3];
-};
+#define NOT_BUILT_IN                  (SECCOMP_RET_ERRNO | EINVAL)
 
 #define MASKED(argument, mask, value) SCMP_CMP(argument, SCMP_CMP_MASKED_EQ, mask, value)
 #define IS(argument, value)           MASKED(argument, LOW_32_BITS, value)
-#define TYPE(type)                    MASKED(1, SOCKET_TYPE_MASK, type)
-
-/* Integers are compared in their low half only: the kernel takes no more of them. */
-static const struct alternative alternatives[] = {
-        {"clone", 1, {MASKED(0, CLONE_NEW_ANY, 0)}},
-        {"socket", 2, {IS(0, AF_UNIX), TYPE(SOCK_STREAM)}},
-        {"socket", 2, {IS(0, AF_UNIX), TYPE(SOCK_DGRAM)}},
-        {"socket", 2, {IS(0, AF_UNIX), TYPE(SOCK_SEQPACKET)}},
-        /* By protocol, since others load modules of the host or are hardly looked after. */
-        {"socket", 3, {IS(0, AF_INET), TYPE(SOCK_STREAM), IS(2, 0)}},
-        {"socket", 3, {IS(0, AF_INET), TYPE(SOCK_STREAM), IS(2, IPPROTO_TCP)}},
-        {"socket", 3, {IS(0, AF_INET), TYPE(SOCK_DGRAM), IS(2, 0)}},
-        {"socket", 3, {IS(0, AF_INET), TYPE(SOCK_DGRAM), IS(2, IPPROTO_UDP)}},
-        {"socket", 3, {IS(0, AF_INET6), TYPE(SOCK_STREAM), IS(2, 0)}},
-        {"socket", 3, {IS(0, AF_INET6), TYPE(SOCK_STREAM), IS(2, IPPROTO_TCP)}},
-        {"socket", 3, {IS(0, AF_INET6), TYPE(SOCK_DGRAM), IS(2, 0)}},
-        {"socket", 3, {IS(0, AF_INET6), TYPE(SOCK_DGRAM), IS(2, IPPROTO_UDP)}},
-        {"socketpair", 1, {IS(0, AF_UNIX)}},
-        {"personality", 1, {IS(0, 0)}},
-        {"personality", 1, {IS(0, PERSONALITY_ASK)}},
-        {"mknod", 1, {MASKED(1, S_IFMT, 0)}},
-        {"mknod", 1, {MASKED(1, S_IFMT, S_IFREG)}},
-        {"mknod", 1, {MASKED(1, S_IFMT, S_IFIFO)}},
-        {"mknod", 1, {MASKED(1, S_IFMT, S_IFSOCK)}},
-        {"mknodat", 1, {MASKED(2, S_IFMT, 0)}},
-        {"mknodat", 1, {MASKED(2, S_IFMT, S_IFREG)}},
-        {"mknodat", 1, {MASKED(2, S_IFMT, S_IFIFO)}},
-        {"mknodat", 1, {MASKED(2, S_IFMT, S_IFSOCK)}},
-        {"mmap", 1, {MASKED(3, MAP_HUGETLB, 0)}},
-        {"memfd_create", 1, {MASKED(1, MFD_HUGETLB, 0)}},
-        {"shmget", 1, {MASKED(2, SHM_HUGETLB, 0)}},
-};
 
 static void release_filter(scmp_filter_ctx *filter)
 {
@@ -121,13 +74,20 @@ size_t bh_seccomp_rule_count(void)
 
 static int add_conditional(scmp_filter_ctx filter, const char *name, int number)
 {
+        const struct bh_seccomp_alternative *alternative = bh_seccomp_alternatives;
         int result = -EINVAL; /* a condition without an alternative is a fault of the table */
 
-        for (size_t i = 0; i < sizeof(alternatives) / sizeof(alternatives[0]); i++) {
-                if (strcmp(alternatives[i].name, name) != 0)
+        for (; alternative->name; alternative++) {
+                struct scmp_arg_cmp compare[BH_SECCOMP_COMPARES];
+
+                if (strcmp(alternative->name, name) != 0)
                         continue;
-                result = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, number,
-                                                alternatives[i].count, alternatives[i].compare);
+                for (unsigned i = 0; i < alternative->count; i++)
+                        compare[i] =
+                                MASKED(alternative->compare[i].argument,
+                                       alternative->compare[i].mask, alternative->compare[i].value);
+                result = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, number, alternative->count,
+                                                compare);
                 if (result < 0)
                         break;
         }

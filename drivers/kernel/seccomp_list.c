@@ -10,6 +10,21 @@
  *   sethostname, clock_settime, settimeofday, adjtimex, ioperm, iopl   the host's own matters */
 #include "drivers/kernel/seccomp_list.h"
 
+#include <netinet/in.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#define LOW_32_BITS 0xffffffffU
+/* linux/sched.h: every namespace; CLONE_NEWTIME lies in the exit signal's bits of clone(2). */
+#define CLONE_NEW_ANY                                                                  \
+        (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | \
+         CLONE_NEWPID | CLONE_NEWNET)
+#define SOCKET_TYPE_MASK 0xfU /* socket(2): below SOCK_NONBLOCK and SOCK_CLOEXEC */
+#define PERSONALITY_ASK  0xffffffffU
+
 const struct bh_seccomp_entry bh_seccomp_list[] = {
         /* Reading and writing what is open. */
         {"read", BH_SECCOMP_ALWAYS, 0},
@@ -339,3 +354,42 @@ const char *bh_seccomp_condition_text(enum bh_seccomp_condition condition)
         }
         return "always";
 }
+
+#define MASKED(argument, mask, value) \
+        {                             \
+                argument, mask, value \
+        }
+#define IS(argument, value) MASKED(argument, LOW_32_BITS, value)
+#define TYPE(type)          MASKED(1, SOCKET_TYPE_MASK, type)
+
+/* Integers are compared in their low half only: the kernel takes no more of them. */
+const struct bh_seccomp_alternative bh_seccomp_alternatives[] = {
+        {"clone", 1, {MASKED(0, CLONE_NEW_ANY, 0)}},
+        {"socket", 2, {IS(0, AF_UNIX), TYPE(SOCK_STREAM)}},
+        {"socket", 2, {IS(0, AF_UNIX), TYPE(SOCK_DGRAM)}},
+        {"socket", 2, {IS(0, AF_UNIX), TYPE(SOCK_SEQPACKET)}},
+        /* By protocol, since others load modules of the host or are hardly looked after. */
+        {"socket", 3, {IS(0, AF_INET), TYPE(SOCK_STREAM), IS(2, 0)}},
+        {"socket", 3, {IS(0, AF_INET), TYPE(SOCK_STREAM), IS(2, IPPROTO_TCP)}},
+        {"socket", 3, {IS(0, AF_INET), TYPE(SOCK_DGRAM), IS(2, 0)}},
+        {"socket", 3, {IS(0, AF_INET), TYPE(SOCK_DGRAM), IS(2, IPPROTO_UDP)}},
+        {"socket", 3, {IS(0, AF_INET6), TYPE(SOCK_STREAM), IS(2, 0)}},
+        {"socket", 3, {IS(0, AF_INET6), TYPE(SOCK_STREAM), IS(2, IPPROTO_TCP)}},
+        {"socket", 3, {IS(0, AF_INET6), TYPE(SOCK_DGRAM), IS(2, 0)}},
+        {"socket", 3, {IS(0, AF_INET6), TYPE(SOCK_DGRAM), IS(2, IPPROTO_UDP)}},
+        {"socketpair", 1, {IS(0, AF_UNIX)}},
+        {"personality", 1, {IS(0, 0)}},
+        {"personality", 1, {IS(0, PERSONALITY_ASK)}},
+        {"mknod", 1, {MASKED(1, S_IFMT, 0)}},
+        {"mknod", 1, {MASKED(1, S_IFMT, S_IFREG)}},
+        {"mknod", 1, {MASKED(1, S_IFMT, S_IFIFO)}},
+        {"mknod", 1, {MASKED(1, S_IFMT, S_IFSOCK)}},
+        {"mknodat", 1, {MASKED(2, S_IFMT, 0)}},
+        {"mknodat", 1, {MASKED(2, S_IFMT, S_IFREG)}},
+        {"mknodat", 1, {MASKED(2, S_IFMT, S_IFIFO)}},
+        {"mknodat", 1, {MASKED(2, S_IFMT, S_IFSOCK)}},
+        {"mmap", 1, {MASKED(3, MAP_HUGETLB, 0)}},
+        {"memfd_create", 1, {MASKED(1, MFD_HUGETLB, 0)}},
+        {"shmget", 1, {MASKED(2, SHM_HUGETLB, 0)}},
+        {NULL, 0, {{0, 0, 0}}},
+};

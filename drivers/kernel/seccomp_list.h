@@ -5,6 +5,7 @@
 #define BULKHEAD_DRIVERS_KERNEL_SECCOMP_LIST_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* The last number that this list was checked against (Linux 6.18, file_setattr). Calls after
  * it, and clone3, are answered with ENOSYS so that libraries fall back; all others that the
@@ -38,6 +39,21 @@ struct bh_seccomp_entry {
 
 /* Ends with a NULL name. A name that the machine's architecture has not is left out. */
 extern const struct bh_seccomp_entry bh_seccomp_list[];
+
+#define BH_SECCOMP_COMPARES 3
+
+/* One alternative under which a call with such a condition is let through: each argument, masked,
+ * has its value. Ends with a NULL name. Where a condition has none here, seccomp.c has it. */
+struct bh_seccomp_alternative {
+        const char *name;
+        unsigned count;
+        struct {
+                unsigned argument;
+                uint64_t mask, value;
+        } compare[BH_SECCOMP_COMPARES];
+};
+
+extern const struct bh_seccomp_alternative bh_seccomp_alternatives[];
 
 /* For people: the reviewed list (tests/golden/drivers/seccomp.txt) shows it. */
 const char *bh_seccomp_condition_text(enum bh_seccomp_condition condition);

@@ -9,41 +9,19 @@
 #include "base/pidref.h"
 #include "drivers/driver.h"
 #include "drivers/kernel/cgroup.h"
+#include "drivers/kernel/readers.h"
 
 extern const struct bh_driver bh_subprocess_driver;
-
-/* What the descriptor of a mount's source held. */
-struct bh_mount_identity {
-        dev_t device;
-        ino_t inode;
-};
 
 struct bh_subprocess {
         struct bh_boundary base; /* event_fd is init's pidfd */
         struct bh_cgroup *cgroup;
-        char *cgroup_path; /* "/<parent>/<id>", as /proc/<pid>/cgroup ends */
         struct bh_pidref init, workload;
         int channel; /* our end of setup.h's channel */
         bool ended;  /* init is reaped, `end` is filled */
         struct bh_end end;
 
-        /* What the plan and the instance said, for comparing with what is read back. */
-        char **controls;
-        size_t control_count;
-        uid_t workload_uid, init_uid;
-        unsigned inside_uid, inside_gid;
-        ino_t gateway;
-        enum bh_workspace_kind workspace_kind;
-        bool workspace_writable;
-        enum bh_scratch_backing scratch_backing;
-        int64_t scratch_bytes, scratch_inodes, shm_bytes;
-        struct bh_mount_rules mounts;
-        struct bh_mount_identity mount_identity[BH_MOUNT_RULES_MAX];
-
-        /* Evidence that exists only before the workload runs. */
-        int landlock_abi;
-        char seccomp_digest[BH_DIGEST_TEXT_SIZE];
-        bool running;     /* start() was called: descriptors are the workload's own by now */
+        struct bh_expected expected;
         json_t *evidence; /* what verify saw; NULL before it did */
 };
 

@@ -1,15 +1,9 @@
-/* The controls of the subprocess driver: one table, each with what reads it back. Used for the
- * comparison before the workload's first instruction and for `observe`. */
-#include <string.h>
-
+/* The controls of the subprocess driver, each with what reads it back. */
+#include "drivers/kernel/controls.h"
+#include "base/cleanup.h"
 #include "drivers/subprocess/boundary.h"
-#include "drivers/subprocess/readers.h"
 
-static const struct {
-        const char *name;
-        bh_control_reader read; /* NULL: the shim keeps this one */
-        const char *source;
-} controls[] = {
+static const struct bh_control_entry controls[] = {
         {"namespace.user", bh_read_namespace, "/proc/<pid>/ns/user"},
         {"namespace.mount", bh_read_namespace, "/proc/<pid>/ns/mnt"},
         {"namespace.pid", bh_read_namespace, "/proc/<pid>/ns/pid"},
@@ -38,116 +32,42 @@ static const struct {
         {"limit.wall", NULL, NULL},
         {"limit.cpu", NULL, NULL},
         {"limit.output", NULL, NULL},
+        {NULL, NULL, NULL},
 };
-
-#define CONTROL_COUNT (sizeof(controls) / sizeof(controls[0]))
-
-static const struct bh_view view_none = {
-        .workload = BH_READBACK_NONE,
-        .init = BH_READBACK_NONE,
-        .self = BH_READBACK_NONE,
-};
-
-static size_t find(const char *name)
-{
-        size_t i = 0;
-
-        while (i < CONTROL_COUNT && strcmp(controls[i].name, name) != 0)
-                i++;
-        return i;
-}
 
 int bh_subprocess_check_controls(const struct bh_plan *plan, struct bh_error *error)
 {
-        for (size_t i = 0; i < plan->control_count; i++) {
-                if (find(plan->controls[i]) < CONTROL_COUNT)
-                        continue;
-                bh_error_set(error, BH_ERROR_UNAVAILABLE,
-                             "the subprocess driver has no such control");
-                return bh_error_control(error, plan->controls[i]);
-        }
-        return 0;
+        return bh_controls_check(controls, plan, error);
 }
 
-static void clear_view(struct bh_view *view)
-{
-        bh_readback_clear(&view->workload);
-        bh_readback_clear(&view->init);
-        bh_readback_clear(&view->self);
-        free(view->membership);
-        json_decref(view->cgroup);
-}
-
-/* Fills a view_none. On failure what was opened is left to clear_view. */
 static int open_view(const struct bh_subprocess *boundary, struct bh_view *ret,
                      struct bh_error *error)
 {
-        ret->boundary = boundary;
-        ret->cgroup = bh_cgroup_observe(boundary->cgroup);
-        if (bh_readback_open(boundary->workload.pid, BH_READBACK_STATUS | BH_READBACK_MOUNTS,
-                             &ret->workload, error) < 0 ||
-            bh_readback_open(boundary->init.pid, BH_READBACK_STATUS, &ret->init, error) < 0 ||
-            bh_readback_open(0, 0, &ret->self, error) < 0)
-                return -1;
-        return bh_readback_file(&ret->workload, "cgroup", &ret->membership, error);
-}
-
-/* One entry of the evidence. Returns 0 when the control holds. */
-static int read_control(struct bh_view *view, size_t control, json_t *evidence,
-                        struct bh_error *error)
-{
-        json_t *observed = NULL, *entry;
-        int result;
-
-        view->control = controls[control].name;
-        result = controls[control].read(view, &observed, error);
-        entry = json_pack("{so ss sb}", "observed", observed ? observed : json_null(), "source",
-                          controls[control].source, "holds", result == 0);
-        json_object_set_new(evidence, view->control, entry);
-        return result;
+        return bh_view_open(&boundary->expected, boundary->cgroup, boundary->workload.pid,
+                            boundary->init.pid, ret, error);
 }
 
 int bh_subprocess_verify(struct bh_subprocess *boundary, struct bh_error *error)
 {
-        _cleanup_(clear_view) struct bh_view view = view_none;
-        _cleanup_json_ json_t *evidence = json_object();
+        _cleanup_(bh_view_clear) struct bh_view view = bh_view_none;
 
         if (open_view(boundary, &view, error) < 0)
                 return bh_error_control(error, "namespace.pid");
-        for (size_t i = 0; i < boundary->control_count; i++) {
-                size_t found = find(boundary->controls[i]);
-
-                if (controls[found].read && read_control(&view, found, evidence, error) < 0) {
-                        bh_error_prefix(error, "readback");
-                        return bh_error_control(error, view.control);
-                }
-        }
-        boundary->evidence = bh_steal_ptr(&evidence);
-        return 0;
+        return bh_controls_verify(controls, &view, &boundary->evidence, error);
 }
 
 int bh_subprocess_observe(struct bh_boundary *base, json_t **ret, struct bh_error *error)
 {
         struct bh_subprocess *boundary = (struct bh_subprocess *)base;
-        _cleanup_(clear_view) struct bh_view view = view_none;
-        json_t *evidence;
+        _cleanup_(bh_view_clear) struct bh_view view = bh_view_none;
 
         /* Nothing has changed since prepare() looked: the workload's process still waits. */
-        if (!boundary->running && boundary->evidence) {
+        if (!boundary->expected.running && boundary->evidence) {
                 *ret = bh_steal_ptr(&boundary->evidence);
                 return 0;
         }
         if (open_view(boundary, &view, error) < 0)
                 return bh_error_prefix(error, "observe");
-        evidence = json_object();
-        for (size_t i = 0; i < boundary->control_count; i++) {
-                size_t found = find(boundary->controls[i]);
-                struct bh_error failure = {.code = BH_ERROR_NONE};
-
-                if (controls[found].read && read_control(&view, found, evidence, &failure) < 0)
-                        json_object_set_new(json_object_get(evidence, view.control), "detail",
-                                            json_string(failure.message));
-        }
-        *ret = evidence;
+        *ret = bh_controls_observe(controls, &view);
         return 0;
 }

@@ -2,23 +2,23 @@
  * that init and the child will need is made here, in the shim, before they are cloned. Called
  * as driver.h's prepare. */
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "drivers/kernel/controls.h"
+#include "drivers/kernel/execute.h"
+#include "drivers/kernel/files.h"
 #include "drivers/kernel/root.h"
+#include "drivers/kernel/scratch.h"
 #include "drivers/subprocess/boundary.h"
-#include "drivers/subprocess/scratch.h"
 #include "drivers/subprocess/setup.h"
 
 #define REPORT_TIMEOUT_S 30 /* a host that needs longer for a boundary is not well */
@@ -39,15 +39,6 @@ static void clear_setup(struct bh_setup *setup)
         bh_agent_mounts_clear(&setup->mounts);
         bh_close(setup->channel);
         bh_close(setup->attached);
-}
-
-static char *find_path(const struct bh_plan *plan)
-{
-        for (char **variable = plan->environment; variable && *variable; variable++) {
-                if (strncmp(*variable, "PATH=", 5) == 0)
-                        return *variable + 5;
-        }
-        return NULL;
 }
 
 /* The steps that the shim does itself fail here when the instance's fault names one of the
@@ -102,9 +93,7 @@ static void fill_texts(struct bh_setup *setup, const struct bh_driver_host *host
                                        (long long)plan->shm_bytes, (long long)plan->scratch_inodes);
         setup->uid_map = bh_format("%u %u 1", plan->inside_uid, outside);
         setup->gid_map = bh_format("%u %u 1", plan->inside_gid, outside);
-        setup->path = find_path(plan);
-        setup->candidate = bh_alloc((setup->path ? strlen(setup->path) : 0) +
-                                    strlen(plan->argv[0]) + sizeof("./"));
+        setup->candidate = bh_alloc(bh_execute_room(plan->argv, plan->environment));
 }
 
 /* The files go in before anything of the workload exists; see files.h for what may lie there. */
@@ -137,39 +126,17 @@ static int prepare_confinement(struct bh_setup *setup, const struct bh_driver_ho
         return 0;
 }
 
-/* Our end tells who sent each report (unix(7), SO_PASSCRED), in our own pid namespace. */
 static int make_channel(struct bh_setup *setup, int *ret, struct bh_error *error)
 {
-        struct timeval timeout = {.tv_sec = REPORT_TIMEOUT_S};
-        int pair[2], on = 1;
+        int pair[2];
 
-        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-                return bh_error_errno(error, errno, "make the boundary's channel");
+        if (bh_report_channel(pair, REPORT_TIMEOUT_S, error) < 0)
+                return -1;
         *ret = pair[0];
         setup->channel = pair[1];
         setup->attached = eventfd(0, EFD_CLOEXEC);
-        if (setup->attached < 0 ||
-            setsockopt(pair[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0 ||
-            setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) < 0)
-                return bh_error_errno(error, errno, "make the boundary's channel");
-        return 0;
-}
-
-/* A workload may open /dev/stdout again only when the pipe is its own (runc does the same). */
-static int give_pipes(const struct bh_instance *instance, struct bh_error *error)
-{
-        const int fds[] = {instance->stdin_fd, instance->stdout_fd, instance->stderr_fd};
-
-        for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
-                struct stat status;
-
-                if (fstat(fds[i], &status) < 0)
-                        return bh_error_errno(error, errno, "look at standard descriptor %zu", i);
-                if (S_ISFIFO(status.st_mode) &&
-                    fchown(fds[i], instance->workload_uid, instance->workload_uid) < 0)
-                        return bh_error_errno(error, errno, "give away standard descriptor %zu", i);
-        }
-        return 0;
+        return setup->attached < 0 ? bh_error_errno(error, errno, "make the boundary's channel")
+                                   : 0;
 }
 
 /* ---- the boundary ---- */
@@ -180,31 +147,13 @@ static void release_cleanup(struct bh_subprocess **boundary)
                 bh_subprocess_release(&(*boundary)->base);
 }
 
-static struct bh_subprocess *new_boundary(const struct bh_driver_host *host,
-                                          const struct bh_plan *plan,
-                                          const struct bh_instance *instance)
+static struct bh_subprocess *new_boundary(void)
 {
         struct bh_subprocess *boundary = bh_alloc(sizeof(*boundary));
 
         boundary->base = (struct bh_boundary){.driver = &bh_subprocess_driver, .event_fd = -1};
         boundary->channel = -1;
         boundary->init = boundary->workload = BH_PIDREF_NONE;
-        boundary->cgroup_path = bh_format("/%s/%s", host->cgroup_parent, instance->id);
-        boundary->controls = bh_alloc_array(plan->control_count + 1, sizeof(char *));
-        for (; boundary->control_count < plan->control_count; boundary->control_count++)
-                boundary->controls[boundary->control_count] =
-                        bh_strdup(plan->controls[boundary->control_count]);
-        boundary->workload_uid = instance->workload_uid;
-        boundary->init_uid = instance->init_uid;
-        boundary->inside_uid = plan->inside_uid;
-        boundary->inside_gid = plan->inside_gid;
-        boundary->workspace_kind = plan->workspace_kind;
-        boundary->workspace_writable = plan->workspace_writable;
-        boundary->scratch_backing = plan->scratch_backing;
-        boundary->scratch_bytes = plan->scratch_bytes;
-        boundary->scratch_inodes = plan->scratch_inodes;
-        boundary->shm_bytes = plan->shm_bytes;
-        bh_mount_rules_copy(&plan->mounts, &boundary->mounts);
         return boundary;
 }
 
@@ -237,33 +186,19 @@ static int check_plan(const struct bh_plan *plan, const struct bh_instance *inst
         return bh_subprocess_check_controls(plan, error);
 }
 
-static int look_at_gateway(struct bh_subprocess *boundary, const struct bh_instance *instance,
-                           struct bh_error *error)
-{
-        static const char *const injected[] = {"gateway.deny_all", NULL};
-        struct stat gateway;
-
-        if (fstat(instance->gateway_fd, &gateway) < 0) {
-                bh_error_errno(error, errno, "look at the gateway");
-                return bh_error_control(error, "gateway.deny_all");
-        }
-        boundary->gateway = gateway.st_ino;
-        return fail_injected(instance, injected, error);
-}
-
 /* What has to be seen at the targets. */
 static int look_at_sources(struct bh_subprocess *boundary, const struct bh_instance *instance,
                            struct bh_error *error)
 {
-        for (size_t i = 0; i < boundary->mounts.count; i++) {
+        for (size_t i = 0; i < boundary->expected.mounts.count; i++) {
                 struct stat status;
 
                 if (fstat(instance->mount_fds[i], &status) < 0) {
                         bh_error_errno(error, errno, "look at %s",
-                                       boundary->mounts.items[i].source);
+                                       boundary->expected.mounts.items[i].source);
                         return bh_error_control(error, "mounts");
                 }
-                boundary->mount_identity[i] =
+                boundary->expected.mount_identity[i] =
                         (struct bh_mount_identity){status.st_dev, status.st_ino};
         }
         return 0;
@@ -347,13 +282,17 @@ static int await_ready(struct bh_subprocess *boundary, struct bh_error *error)
 static int build(struct bh_subprocess *boundary, const struct bh_driver_host *host,
                  struct bh_setup *setup, struct bh_error *error)
 {
-        if (look_at_gateway(boundary, setup->instance, error) < 0 ||
+        static const char *const injected[] = {"gateway.deny_all", NULL};
+        struct bh_expected *expected = &boundary->expected;
+
+        if (bh_expected_fill(expected, host, setup->plan, setup->instance, error) < 0 ||
+            fail_injected(setup->instance, injected, error) < 0 ||
             look_at_sources(boundary, setup->instance, error) < 0 ||
             make_cgroup(boundary, host, setup, error) < 0 || make_mounts(setup, host, error) < 0 ||
             prepare_confinement(setup, host, error) < 0)
                 return -1;
         if (make_channel(setup, &boundary->channel, error) < 0 ||
-            give_pipes(setup->instance, error) < 0)
+            bh_files_give_pipes(setup->instance, error) < 0)
                 return bh_error_control(error, "descriptors.closed");
         if (clone_init(boundary, setup, error) < 0)
                 return -1;
@@ -361,8 +300,8 @@ static int build(struct bh_subprocess *boundary, const struct bh_driver_host *ho
         setup->channel = bh_close(setup->channel);
         if (await_ready(boundary, error) < 0)
                 return -1;
-        boundary->landlock_abi = setup->landlock_abi;
-        memcpy(boundary->seccomp_digest, setup->seccomp.digest, sizeof(setup->seccomp.digest));
+        expected->landlock_abi = setup->landlock_abi;
+        memcpy(expected->seccomp_digest, setup->seccomp.digest, sizeof(setup->seccomp.digest));
         return bh_subprocess_verify(boundary, error);
 }
 
@@ -399,7 +338,7 @@ int bh_subprocess_prepare(const struct bh_driver_host *host, const struct bh_pla
 
         if (check_plan(plan, instance, error) < 0)
                 return -1;
-        boundary = new_boundary(host, plan, instance);
+        boundary = new_boundary();
         fill_texts(&setup, host);
         result = build(boundary, host, &setup, error);
         if (result < 0 && ended_by_memory_limit(boundary))

@@ -9,7 +9,9 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "drivers/kernel/controls.h"
 #include "drivers/kernel/root.h"
+#include "drivers/kernel/scratch.h"
 #include "drivers/subprocess/boundary.h"
 #include "drivers/subprocess/setup.h"
 
@@ -45,7 +47,7 @@ static int install(const struct bh_driver_host *host, struct bh_error *error)
 {
         _cleanup_free_ char *root = bh_subprocess_root_path(host);
 
-        if (bh_root_install(root, error) < 0)
+        if (bh_root_install(root, NULL, error) < 0)
                 return bh_error_control(error, "root.readonly");
         if (install_seccomp(host, error) < 0)
                 return bh_error_control(error, "seccomp");
@@ -70,11 +72,7 @@ void bh_subprocess_release(struct bh_boundary *base)
         bh_pidref_clear(&boundary->workload);
         bh_close(boundary->channel);
         bh_cgroup_free(boundary->cgroup);
-        for (size_t i = 0; i < boundary->control_count; i++)
-                free(boundary->controls[i]);
-        free(boundary->controls);
-        free(boundary->cgroup_path);
-        bh_mount_rules_clear(&boundary->mounts);
+        bh_expected_clear(&boundary->expected);
         json_decref(boundary->evidence);
         free(boundary);
 }
@@ -85,7 +83,7 @@ static int start(struct bh_boundary *base, struct bh_error *error)
 
         if (send(boundary->channel, "", 1, MSG_NOSIGNAL) != 1)
                 return bh_error_errno(error, errno, "let the workload run");
-        boundary->running = true;
+        boundary->expected.running = true;
         return 0;
 }
 

@@ -1,4 +1,5 @@
-"""What an execution costs, beside `bwrap --ro-bind / / --unshare-all true` in the same run:
+"""What an execution costs, beside `bwrap --ro-bind / / --unshare-all true` in the same run, and in
+the tiers of the container driver beside the bare runtime on the same bundle (bare_runtime.py):
 latency on a keep-alive connection, throughput with 8 clients, memory of 300 sleeping
 executions, descriptors after thousands. Called by tests/bench/run."""
 import argparse
@@ -8,6 +9,7 @@ import json
 import os
 import pathlib
 import statistics
+import subprocess
 import sys
 import time
 
@@ -32,12 +34,12 @@ def run_bwrap():
 class Client:
     """One keep-alive connection that runs /bin/true."""
 
-    def __init__(self, broker, agent):
+    def __init__(self, broker, agent, **members):
         self.connection = http.client.HTTPConnection("127.0.0.1", broker.port)
         self.connection.connect()
         self.headers = {"Authorization": f"Bearer {broker.token()}",
                         "Content-Type": "application/json"}
-        self.body = json.dumps({"agent": agent, "argv": ["/bin/true"]})
+        self.body = json.dumps({"agent": agent, "argv": ["/bin/true"], **members})
 
     def run(self):
         self.connection.request("POST", "/v1/executions?wait=30", self.body, self.headers)
@@ -67,6 +69,20 @@ def latency(client, rounds):
     progress("phases, medians: " + ", ".join(
         f"{name} {statistics.median(p[name] for p in phases)}" for name in phases[0]))
     return statistics.median(ours), statistics.median(theirs)
+
+
+def tier_latency(broker, agent, tier, rounds):
+    """Of the tier and of the runtime that serves it, alone; and that runtime's name."""
+    broker_client = Client(broker, agent, min_tier=tier)
+    times = [timed(broker_client.run) for _ in range(rounds + 3)][3:]
+    technology = broker.get("/v1/host").json()["tiers"][tier]["technology"]
+    program = "runsc" if tier == "userkernel" else technology.split()[0]
+    platform = technology.split("platform ")[1].split(")")[0] if tier == "userkernel" else ""
+    bare = subprocess.run(
+        ["unshare", "--mount", "--pid", "--fork", "--mount-proc", sys.executable,
+         str(pathlib.Path(__file__).with_name("bare_runtime.py")), program, platform, str(rounds)],
+        check=True, capture_output=True, text=True)
+    return statistics.median(times), float(bare.stdout), program
 
 
 def throughput(broker, agent, count):
@@ -141,6 +157,10 @@ def main():
         agent = broker.agent()
         progress(f"latency, {options.rounds} rounds")
         ours, theirs = latency(Client(broker, agent), options.rounds)
+        tiers = {}
+        for tier in ("container", "userkernel"):
+            progress(f"latency of {tier}")
+            tiers[tier] = tier_latency(broker, agent, tier, max(10, options.rounds // 10))
         before = descriptors(broker.process.pid)
         progress(f"throughput, {options.executions} executions")
         our_rate, their_rate = throughput(broker, agent, options.executions)
@@ -150,6 +170,9 @@ def main():
         per_shim, together = sleepers(broker, agent, options.sleepers)
         print(f"{'':<44} {'bulkhead':>10} {'bwrap':>10} {'ratio':>7}  goal")
         row("POST ?wait of /bin/true, ms (median)", ours, theirs, "ratio <= 1.5, aim 1.0")
+        for tier, goal in (("container", "<= 1.15"), ("userkernel", "<= 1.2")):
+            mine, bare, program = tiers[tier]
+            row(f"the same in {tier}, ms; {program} run beside", mine, bare, f"ratio {goal}")
         row(f"{CLIENTS} clients, executions a second", our_rate, their_rate, ">= 250")
         row("private memory of a shim, MB", per_shim / 1e6, None, "< 2")
         row("private memory of broker and API, MB", together / 1e6, None, "< 64")

@@ -67,6 +67,7 @@ class Broker:
         self.pass_fds = pass_fds
         self.config, self.policy = config, policy
         self.process = None
+        self.defaults = {}  # members of every execution that does not say otherwise
         self.lines = []
         self.session = requests.Session()
 
@@ -243,7 +244,7 @@ class Broker:
         """POST /v1/executions as it is answered."""
         agent = agent or self.default_agent()
         path = "/v1/executions" + ("" if wait is None else f"?wait={wait}")
-        return self.post(path, {"agent": agent, "argv": argv, **members}, headers=headers,
+        return self.post(path, {"agent": agent, "argv": argv, **self.defaults, **members}, headers=headers,
                          timeout=120)
 
     def run(self, argv, agent=None, wait=60, **members):

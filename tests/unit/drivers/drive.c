@@ -1,5 +1,5 @@
-/* Runs one command in a subprocess boundary, without a broker, and tells how it went and how
- * long each step took; with --repeat n, medians. For trying a change of the driver by hand:
+/* Runs one command in a boundary (lab.h says whose), without a broker, and tells how it went and
+ * how long each step took; with --repeat n, medians. For trying a change of the driver by hand:
  *     drive [--repeat n] [--observe] command [argument…] */
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,7 +110,7 @@ int main(int argc, char **argv)
                 fprintf(stderr, "usage: drive [--repeat n] [--observe] command [argument…]\n");
                 return 2;
         }
-        bh_lab_open(&lab, bh_driver_by_name("subprocess"));
+        bh_lab_open(&lab);
         {
                 _cleanup_(bh_plan_cleanup) struct bh_plan *plan =
                         bh_lab_plan((const char *const *)argv + first);

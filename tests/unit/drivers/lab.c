@@ -18,8 +18,11 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "drivers/container/boundary.h"
+#include "drivers/container/choice.h"
 #include "drivers/kernel/cgroup.h"
 #include "drivers/kernel/gateway.h"
+#include "drivers/subprocess/boundary.h"
 #include "policy/controls.h"
 #include "policy/strings.h"
 
@@ -34,8 +37,29 @@ static void die(const char *what, const struct bh_error *error)
         exit(EXIT_FAILURE);
 }
 
-void bh_lab_open(struct bh_lab *lab, const struct bh_driver *driver)
+/* What BULKHEAD_LAB names: a runtime of the container driver, or nothing for the subprocess
+ * driver. */
+static const struct bh_runtime *chosen_runtime(void)
 {
+        const char *name = getenv("BULKHEAD_LAB");
+        const struct bh_runtime *runtime = name ? bh_runtime_by_name(name) : NULL;
+
+        if (name && !runtime)
+                die(name, NULL);
+        return runtime;
+}
+
+enum bh_tier bh_lab_tier(void)
+{
+        const struct bh_runtime *runtime = chosen_runtime();
+
+        return runtime ? runtime->tier : BH_TIER_SUBPROCESS;
+}
+
+void bh_lab_open(struct bh_lab *lab)
+{
+        const struct bh_driver *driver =
+                bh_driver_by_name(chosen_runtime() ? "container" : "subprocess");
         char directory[] = "/tmp/bulkhead-lab-XXXXXX";
         struct bh_error error;
 
@@ -64,7 +88,8 @@ static int remove_entry(const char *path, const struct stat *status, int type, s
 
 void bh_lab_close(struct bh_lab *lab)
 {
-        _cleanup_free_ char *root = bh_format("%s/roots/host", lab->host.run_dir);
+        _cleanup_free_ char *root = bh_format("%s/roots/%s", lab->host.run_dir,
+                                              chosen_runtime() ? "container" : "host");
         struct bh_error error;
 
         umount2(root, MNT_DETACH);
@@ -86,8 +111,8 @@ struct bh_plan *bh_lab_plan(const char *const argv[])
 
         while (argv[argc])
                 argc++;
-        plan->required_tier = plan->tier = BH_TIER_SUBPROCESS;
-        plan->driver = bh_strdup("subprocess");
+        plan->required_tier = plan->tier = bh_lab_tier();
+        plan->driver = bh_strdup(chosen_runtime() ? "container" : "subprocess");
         plan->image = bh_strdup("host");
         plan->argv = bh_strings_copy((char *const *)argv, argc);
         plan->cwd = bh_strdup("/workspace");
@@ -133,6 +158,7 @@ void bh_lab_instance_open(const struct bh_lab *lab, const struct bh_lab_input *i
                 .file_count = input ? input->file_count : 0,
                 .mount_fds = input ? input->mount_fds : NULL,
                 .fault = input ? input->fault : NULL,
+                .variant = chosen_runtime() ? chosen_runtime()->name : NULL,
         };
         bh_id_make("ex_", ret->instance.id);
         if (ret->instance.gateway_fd < 0)
@@ -163,11 +189,16 @@ void bh_lab_instance_close(struct bh_lab_instance *instance)
 
 int bh_lab_wait(struct bh_boundary *boundary, struct bh_end *ret, struct bh_error *error)
 {
+        int64_t until = bh_monotonic_us() + (int64_t)END_TIMEOUT_MS * 1000;
         struct pollfd event = {.fd = boundary->event_fd, .events = POLLIN};
+        int result = 0;
 
-        if (poll(&event, 1, END_TIMEOUT_MS) != 1)
-                return 0;
-        return boundary->driver->wait(boundary, ret, error);
+        /* An event may be no more than a step towards the end. */
+        while (result == 0 && bh_monotonic_us() < until) {
+                if (poll(&event, 1, END_TIMEOUT_MS) == 1)
+                        result = boundary->driver->wait(boundary, ret, error);
+        }
+        return result;
 }
 
 /* Reads to the end, or until a kill is due. Past the room, output is dropped. */
@@ -280,4 +311,21 @@ void bh_lab_count(const struct bh_lab *lab, struct bh_lab_count *ret)
         ret->descriptors = count_descriptors();
         ret->mounts = count_lines("/proc/self/mountinfo");
         ret->children = waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 ? 1 : 0;
+}
+
+void bh_lab_processes(const struct bh_boundary *boundary, pid_t *ret_init, pid_t *ret_workload)
+{
+        if (boundary->driver == &bh_container_driver) {
+                *ret_init = ((const struct bh_container *)boundary)->init.pid;
+                *ret_workload = ((const struct bh_container *)boundary)->workload.pid;
+                return;
+        }
+        *ret_init = ((const struct bh_subprocess *)boundary)->init.pid;
+        *ret_workload = ((const struct bh_subprocess *)boundary)->workload.pid;
+}
+
+void bh_lab_doubt(const struct bh_lab *lab)
+{
+        if (lab->driver == &bh_container_driver)
+                bh_choice_doubt(&lab->host, bh_lab_tier());
 }

@@ -15,11 +15,15 @@ struct bh_lab {
         const struct bh_driver *driver;
 };
 
+/* Which boundaries it is for: the subprocess driver's, or those of the container driver's runtime
+ * that the environment variable BULKHEAD_LAB names ("crun", "runc", "runsc-ptrace"). */
+enum bh_tier bh_lab_tier(void);
+
 /* Installs the driver; fails the program when that cannot be. */
-void bh_lab_open(struct bh_lab *lab, const struct bh_driver *driver);
+void bh_lab_open(struct bh_lab *lab);
 void bh_lab_close(struct bh_lab *lab);
 
-/* A plan of the whole subprocess boundary that runs argv (NULL-terminated) in an ephemeral
+/* A plan of the whole boundary that runs argv (NULL-terminated) in an ephemeral
  * workspace; the caller changes what it wants. */
 struct bh_plan *bh_lab_plan(const char *const argv[]);
 
@@ -62,6 +66,12 @@ void bh_lab_instance_close(struct bh_lab_instance *instance);
 
 /* Waits for the boundary's end, at most ten seconds. */
 int bh_lab_wait(struct bh_boundary *boundary, struct bh_end *ret, struct bh_error *error);
+
+/* Its processes as the host sees them; a userkernel's are one, its sentry. */
+void bh_lab_processes(const struct bh_boundary *boundary, pid_t *ret_init, pid_t *ret_workload);
+
+/* Lets the next probe look again, where a driver remembers what it found. */
+void bh_lab_doubt(const struct bh_lab *lab);
 
 /* What a leak would raise: our descriptors, mounts, children, and executions' cgroups. */
 struct bh_lab_count {

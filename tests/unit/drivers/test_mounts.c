@@ -336,7 +336,7 @@ static int open_lab(void **state)
         _cleanup_close_ int directory = -1, image = -1, mount = -1;
 
         (void)state;
-        bh_lab_open(&lab, &bh_subprocess_driver);
+        bh_lab_open(&lab);
         directory = bh_make_directory(lab.host.state_dir, 0700, &error);
         image = bh_image_make_unnamed(directory, SIZE, 0, 0, &error);
         assert_ok(image, error);

@@ -1,5 +1,5 @@
 /* Readers of what the boundary's processes are; see readers.h. */
-#include "drivers/subprocess/readers.h"
+#include "drivers/kernel/readers.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +38,7 @@ static int check_owner(const struct bh_view *view, json_t *observed, struct bh_e
         if (bh_readback_namespace_owner(&view->workload, &owner, error) < 0)
                 return -1;
         json_object_set_new(observed, "owner", json_integer(owner));
-        if (owner != view->boundary->workload_uid)
+        if (owner != view->expected->workload_uid)
                 return bh_error_set(error, BH_ERROR_SYSTEM, "the user namespace belongs to uid %u",
                                     owner);
         return 0;
@@ -56,24 +56,30 @@ int bh_read_namespace(const struct bh_view *view, json_t **ret, struct bh_error 
         if (seen == own)
                 return bh_error_set(error, BH_ERROR_SYSTEM, "the workload is in our %s namespace",
                                     name);
-        if (strcmp(name, "net") == 0 && seen != view->boundary->gateway)
+        if (strcmp(name, "net") == 0 && seen != view->expected->gateway)
                 return bh_error_set(error, BH_ERROR_SYSTEM, "the workload is not in its gateway");
         return strcmp(name, "user") == 0 ? check_owner(view, *ret, error) : 0;
 }
 
 /* ---- identity ---- */
 
-/* A map file has exactly one line of three columns (proc_pid_uid_map(5)). */
+/* A map file has lines of three columns (proc_pid_uid_map(5)): the workload's, and before it
+ * init's where both are in one user namespace. */
 static int check_map(const struct bh_view *view, const char *file, unsigned inside, uid_t outside,
                      json_t *observed, struct bh_error *error)
 {
         _cleanup_free_ char *seen = NULL;
-        char wanted[FIELD_MAX];
+        char wanted[2 * FIELD_MAX];
+        int init = 0;
 
         if (bh_readback_file(&view->workload, file, &seen, error) < 0)
                 return -1;
         json_object_set_new(observed, file, json_string(seen));
-        snprintf(wanted, sizeof(wanted), "%10u %10u %10u\n", inside, outside, 1U);
+        if (view->expected->init_mapped)
+                init = snprintf(wanted, sizeof(wanted), "%10u %10u %10u\n", 0U,
+                                view->expected->init_uid, 1U);
+        snprintf(wanted + init, sizeof(wanted) - (size_t)init, "%10u %10u %10u\n", inside, outside,
+                 1U);
         return strcmp(seen, wanted) == 0 ? 0 : differs(error, file, seen);
 }
 
@@ -93,17 +99,17 @@ static int check_ids(const struct bh_readback *process, const char *field, uid_t
 
 int bh_read_uid(const struct bh_view *view, json_t **ret, struct bh_error *error)
 {
-        const struct bh_subprocess *boundary = view->boundary;
+        const struct bh_expected *expected = view->expected;
         char groups[FIELD_MAX];
         json_t *observed = *ret = json_object();
 
-        if (check_ids(&view->workload, "Uid", boundary->workload_uid, observed, error) < 0 ||
-            check_ids(&view->workload, "Gid", boundary->workload_uid, observed, error) < 0 ||
-            check_ids(&view->init, "Uid", boundary->init_uid, NULL, error) < 0 ||
-            check_ids(&view->init, "Gid", boundary->init_uid, NULL, error) < 0 ||
-            check_map(view, "uid_map", boundary->inside_uid, boundary->workload_uid, observed,
+        if (check_ids(&view->workload, "Uid", expected->workload_uid, observed, error) < 0 ||
+            check_ids(&view->workload, "Gid", expected->workload_uid, observed, error) < 0 ||
+            check_ids(&view->init, "Uid", expected->init_uid, NULL, error) < 0 ||
+            check_ids(&view->init, "Gid", expected->init_uid, NULL, error) < 0 ||
+            check_map(view, "uid_map", expected->inside_uid, expected->workload_uid, observed,
                       error) < 0 ||
-            check_map(view, "gid_map", boundary->inside_gid, boundary->workload_uid, observed,
+            check_map(view, "gid_map", expected->inside_gid, expected->workload_uid, observed,
                       error) < 0 ||
             bh_readback_status(&view->workload, "Groups", groups, sizeof(groups), error) < 0)
                 return -1;
@@ -163,7 +169,7 @@ int bh_read_seccomp(const struct bh_view *view, json_t **ret, struct bh_error *e
         int result = check_field(&view->workload, "Seccomp", "2", ret, error);
 
         if (*ret)
-                json_object_set_new(*ret, "filter", json_string(view->boundary->seccomp_digest));
+                json_object_set_new(*ret, "filter", json_string(view->expected->seccomp_digest));
         return result;
 }
 
@@ -171,7 +177,7 @@ int bh_read_seccomp(const struct bh_view *view, json_t **ret, struct bh_error *e
  * Landlock is the first to refuse, and would not have come this far with another answer. */
 int bh_read_landlock(const struct bh_view *view, json_t **ret, struct bh_error *error)
 {
-        int abi = view->boundary->landlock_abi;
+        int abi = view->expected->landlock_abi;
 
         *ret = json_pack("{si ss}", "abi", abi, "attempt", abi > 0 ? "refused" : "none");
         return abi > 0 ? 0 : differs(error, "the Landlock ABI", "unknown");
@@ -215,7 +221,7 @@ static int check_membership(const struct bh_view *view, const char *controller,
                 size_t length = strcspn(line, "\n");
 
                 if (line_counts(line, controller)) {
-                        if (!ends_with(line, length, view->boundary->cgroup_path))
+                        if (!ends_with(line, length, view->expected->cgroup_path))
                                 return bh_error_set(error, BH_ERROR_SYSTEM,
                                                     "the workload's cgroup is %.*s", (int)length,
                                                     line);
@@ -296,7 +302,7 @@ int bh_read_descriptors(const struct bh_view *view, json_t **ret, struct bh_erro
         unsigned flags;
 
         *ret = json_pack("{s[iii]}", "before_exec", 0, 1, 2);
-        if (view->boundary->running)
+        if (view->expected->running)
                 return 0;
         count = bh_readback_descriptors(&view->workload, seen, sizeof(seen) / sizeof(seen[0]),
                                         error);

@@ -1,49 +1,29 @@
-/* The channel between the shim and the two processes of a boundary; see setup.h. */
+/* The shim's half of report.h. */
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
+#include <sys/time.h>
 
-#include "drivers/subprocess/setup.h"
+#include "base/cleanup.h"
+#include "drivers/kernel/report.h"
 
-/* Where a process ends that could not build its part. Nobody reads it: the report says more. */
-#define EXIT_FAILED 1
-
-static void copy_text(char *to, size_t size, const char *from)
+/* Our end tells who sent each report (unix(7), SO_PASSCRED), in our own pid namespace. */
+int bh_report_channel(int ret_pair[2], int timeout_s, struct bh_error *error)
 {
-        size_t length = strnlen(from, size - 1);
+        struct timeval timeout = {.tv_sec = timeout_s};
+        int pair[2], on = 1;
 
-        memcpy(to, from, length);
-        to[length] = '\0';
-}
-
-void bh_report_send(int channel, const struct bh_report *report)
-{
-        /* A shim that is gone must not leave a boundary behind. */
-        if (send(channel, report, sizeof(*report), MSG_NOSIGNAL) != (ssize_t)sizeof(*report))
-                _exit(EXIT_FAILED);
-}
-
-void bh_report_failure(int channel, const char *control, const char *step, int result)
-{
-        struct bh_report report = {.kind = BH_REPORT_FAILED, .errnum = -result};
-
-        copy_text(report.control, sizeof(report.control), control);
-        copy_text(report.step, sizeof(report.step), step);
-        bh_report_send(channel, &report);
-        _exit(EXIT_FAILED);
-}
-
-void bh_setup_expect(const struct bh_setup *setup, const char *control, const char *step,
-                     int result)
-{
-        const char *fault = setup->instance->fault;
-
-        if (fault && strcmp(fault, control) == 0)
-                result = -EPERM;
-        if (result < 0)
-                bh_report_failure(setup->channel, control, step, result);
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+                return bh_error_errno(error, errno, "make the boundary's channel");
+        if (setsockopt(pair[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0 ||
+            setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) < 0) {
+                bh_error_errno(error, errno, "make the boundary's channel");
+                bh_close(pair[0]);
+                bh_close(pair[1]);
+                return -1;
+        }
+        memcpy(ret_pair, pair, sizeof(pair));
+        return 0;
 }
 
 int bh_report_receive(int channel, struct bh_report *ret, pid_t *ret_pid, struct bh_error *error)
@@ -61,9 +41,10 @@ int bh_report_receive(int channel, struct bh_report *ret, pid_t *ret_pid, struct
         struct ucred sender;
         ssize_t size;
 
+        /* An end that closed with something unread resets once, before what it had sent. */
         do {
                 size = recvmsg(channel, &message, MSG_CMSG_CLOEXEC);
-        } while (size < 0 && errno == EINTR);
+        } while (size < 0 && (errno == EINTR || errno == ECONNRESET));
         if (size == 0)
                 return 0;
         if (size < 0)

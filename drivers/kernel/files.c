@@ -1,5 +1,5 @@
 /* See files.h. */
-#include "drivers/subprocess/files.h"
+#include "drivers/kernel/files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -107,6 +107,23 @@ int bh_files_write(int directory, const struct bh_instance *instance, uid_t owne
                 if (write_file(directory, instance, &instance->files[i], owner) < 0)
                         return bh_error_errno(error, errno, "write the file %s",
                                               instance->files[i].path);
+        }
+        return 0;
+}
+
+/* A workload may open /dev/stdout again only when the pipe is its own (runc does the same). */
+int bh_files_give_pipes(const struct bh_instance *instance, struct bh_error *error)
+{
+        const int fds[] = {instance->stdin_fd, instance->stdout_fd, instance->stderr_fd};
+
+        for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
+                struct stat status;
+
+                if (fstat(fds[i], &status) < 0)
+                        return bh_error_errno(error, errno, "look at standard descriptor %zu", i);
+                if (S_ISFIFO(status.st_mode) &&
+                    fchown(fds[i], instance->workload_uid, instance->workload_uid) < 0)
+                        return bh_error_errno(error, errno, "give away standard descriptor %zu", i);
         }
         return 0;
 }

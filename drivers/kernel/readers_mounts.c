@@ -9,21 +9,27 @@
 #include "base/alloc.h"
 #include "drivers/kernel/image.h"
 #include "drivers/kernel/mounts.h"
-#include "drivers/subprocess/readers.h"
+#include "drivers/kernel/readers.h"
 
 /* An image's own directories are in its count, and sizes are rounded up to pages. */
 #define IMAGE_SLACK ((int64_t)64 << 10)
 #define PAGE_SLACK  ((int64_t)64 << 10)
 
+/* Read-only and a file that is no program, or an empty directory: runtimes mount them plainly. */
+static bool is_mask(const char *target)
+{
+        return strncmp(target, "/proc/", 6) == 0;
+}
+
 static bool is_proc(const char *target)
 {
-        return strcmp(target, "/proc") == 0 || strncmp(target, "/proc/", 6) == 0;
+        return strcmp(target, "/proc") == 0 || is_mask(target);
 }
 
 /* The agent's mount that target is part of: itself, or what was mounted below its source. */
 static const struct bh_mount_rule *find_rule(const struct bh_view *view, const char *target)
 {
-        const struct bh_mount_rules *rules = &view->boundary->mounts;
+        const struct bh_mount_rules *rules = &view->expected->mounts;
 
         for (size_t i = 0; i < rules->count; i++) {
                 if (bh_path_is_below(target, rules->items[i].target))
@@ -40,7 +46,7 @@ static bool may_be_writable(const struct bh_view *view, const char *target)
         if (rule)
                 return rule->writable;
         if (strcmp(target, "/workspace") == 0)
-                return view->boundary->workspace_writable;
+                return view->expected->workspace_writable;
         return strcmp(target, "/tmp") == 0 || strcmp(target, "/dev/shm") == 0 ||
                strcmp(target, "/proc") == 0;
 }
@@ -58,7 +64,7 @@ static int check_mount(const struct bh_view *view, const struct bh_mount_entry *
 
         if (!bh_mount_option(entry->options, "ro") && !may_be_writable(view, entry->target))
                 missing = "ro";
-        else if (!bh_mount_option(entry->options, "nosuid"))
+        else if (!bh_mount_option(entry->options, "nosuid") && !is_mask(entry->target))
                 missing = "nosuid";
         else if (!bh_mount_option(entry->options, "nodev") && !may_have_devices(entry->target))
                 missing = "nodev";
@@ -166,20 +172,20 @@ static int check_size(const struct bh_view *view, const char *path, int64_t most
 /* An image has as many inodes as its maker found fit for its size, so size bounds them. */
 int bh_read_scratch(const struct bh_view *view, json_t **ret, struct bh_error *error)
 {
-        const struct bh_subprocess *boundary = view->boundary;
-        int64_t bytes = boundary->scratch_bytes, inodes = boundary->scratch_inodes;
+        const struct bh_expected *expected = view->expected;
+        int64_t bytes = expected->scratch_bytes, inodes = expected->scratch_inodes;
 
         if (bytes < BH_IMAGE_BYTES_MIN)
                 bytes = BH_IMAGE_BYTES_MIN;
-        if (boundary->scratch_backing == BH_SCRATCH_IMAGE)
+        if (expected->scratch_backing == BH_SCRATCH_IMAGE)
                 inodes = bytes;
         return check_size(view, "root/tmp", bytes + IMAGE_SLACK, inodes, ret, error);
 }
 
 int bh_read_shm(const struct bh_view *view, json_t **ret, struct bh_error *error)
 {
-        return check_size(view, "root/dev/shm", view->boundary->shm_bytes + PAGE_SLACK,
-                          view->boundary->scratch_inodes, ret, error);
+        return check_size(view, "root/dev/shm", view->expected->shm_bytes + PAGE_SLACK,
+                          view->expected->scratch_inodes, ret, error);
 }
 
 /* A named one is on an image of its own with its owner mapped; an ephemeral one on scratch. */
@@ -189,7 +195,7 @@ static int check_backing(const struct bh_view *view, const struct bh_mount_entry
         const struct bh_mount_entry *tmp = bh_mount_table_find(&view->workload.mounts, "/tmp");
         bool shared = tmp && strcmp(tmp->device, workspace->device) == 0;
 
-        if (view->boundary->workspace_kind == BH_WORKSPACE_EPHEMERAL)
+        if (view->expected->workspace_kind == BH_WORKSPACE_EPHEMERAL)
                 return shared ? 0
                               : bh_error_set(error, BH_ERROR_SYSTEM,
                                              "/workspace is not on scratch");
@@ -204,7 +210,7 @@ int bh_read_workspace(const struct bh_view *view, json_t **ret, struct bh_error 
 {
         const struct bh_mount_entry *workspace =
                 bh_mount_table_find(&view->workload.mounts, "/workspace");
-        bool writable = view->boundary->workspace_writable;
+        bool writable = view->expected->workspace_writable;
         struct stat status;
 
         *ret = mount_json(workspace);
@@ -218,7 +224,7 @@ int bh_read_workspace(const struct bh_view *view, json_t **ret, struct bh_error 
         if (fstatat(view->workload.process, "root/workspace", &status, 0) < 0)
                 return bh_error_errno(error, errno, "look at /workspace");
         json_object_set_new(*ret, "owner", json_integer(status.st_uid));
-        return status.st_uid == view->boundary->workload_uid
+        return status.st_uid == view->expected->workload_uid
                        ? 0
                        : bh_error_set(error, BH_ERROR_SYSTEM, "/workspace belongs to uid %u",
                                       status.st_uid);
@@ -228,8 +234,8 @@ int bh_read_workspace(const struct bh_view *view, json_t **ret, struct bh_error 
 static int check_agent_mount(const struct bh_view *view, size_t index,
                              const struct bh_mount_entry *entry, struct bh_error *error)
 {
-        const struct bh_mount_rule *rule = &view->boundary->mounts.items[index];
-        const struct bh_mount_identity *identity = &view->boundary->mount_identity[index];
+        const struct bh_mount_rule *rule = &view->expected->mounts.items[index];
+        const struct bh_mount_identity *identity = &view->expected->mount_identity[index];
         _cleanup_free_ char *path = bh_format("root%s", rule->target);
         struct stat status;
 
@@ -276,7 +282,7 @@ static int check_agent_entries(const struct bh_view *view, json_t *observed, str
 
 int bh_read_mounts(const struct bh_view *view, json_t **ret, struct bh_error *error)
 {
-        const struct bh_mount_rules *rules = &view->boundary->mounts;
+        const struct bh_mount_rules *rules = &view->expected->mounts;
         int result;
 
         *ret = json_array();

@@ -1,5 +1,5 @@
 /* See scratch.h. */
-#include "drivers/subprocess/scratch.h"
+#include "drivers/kernel/scratch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,8 +8,8 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "drivers/kernel/files.h"
 #include "drivers/kernel/image.h"
-#include "drivers/subprocess/files.h"
 
 #define WORKSPACE_MODE 0700 /* as the root of a named one has */
 

@@ -1,8 +1,8 @@
 /* The file systems that an execution may write to, made detached by the shim: scratch (/tmp
  * and an ephemeral workspace) and a named workspace's image, with `files` in place. Used by
- * subprocess.c. */
-#ifndef BULKHEAD_DRIVERS_SUBPROCESS_SCRATCH_H
-#define BULKHEAD_DRIVERS_SUBPROCESS_SCRATCH_H
+ * the drivers whose boundaries are made of host processes. */
+#ifndef BULKHEAD_DRIVERS_KERNEL_SCRATCH_H
+#define BULKHEAD_DRIVERS_KERNEL_SCRATCH_H
 
 #include "drivers/driver.h"
 

@@ -1,17 +1,44 @@
 /* One reader for each control: reads the kernel's word, gives it as evidence, and compares it
- * with what the plan and the instance said. Called by controls.c through its table. */
-#ifndef BULKHEAD_DRIVERS_SUBPROCESS_READERS_H
-#define BULKHEAD_DRIVERS_SUBPROCESS_READERS_H
+ * with what the plan and the instance said. Called by controls.c through a driver's table. */
+#ifndef BULKHEAD_DRIVERS_KERNEL_READERS_H
+#define BULKHEAD_DRIVERS_KERNEL_READERS_H
 
+#include "drivers/driver.h"
 #include "drivers/kernel/readback.h"
-#include "drivers/subprocess/boundary.h"
+
+/* What the descriptor of a mount's source held. */
+struct bh_mount_identity {
+        dev_t device;
+        ino_t inode;
+};
+
+/* What the plan and the instance said, for comparing with what is read back. */
+struct bh_expected {
+        char **controls;
+        size_t control_count;
+        char *cgroup_path; /* "/<parent>/<id>", as /proc/<pid>/cgroup ends */
+        uid_t workload_uid, init_uid;
+        unsigned inside_uid, inside_gid;
+        bool init_mapped; /* uid 0 inside is init's, in the workload's own user namespace */
+        ino_t gateway;
+        enum bh_workspace_kind workspace_kind;
+        bool workspace_writable;
+        enum bh_scratch_backing scratch_backing;
+        int64_t scratch_bytes, scratch_inodes, shm_bytes;
+        struct bh_mount_rules mounts;
+        struct bh_mount_identity mount_identity[BH_MOUNT_RULES_MAX];
+        int landlock_abi; /* of the domain that the workload's process tried; 0: none */
+        char seccomp_digest[BH_DIGEST_TEXT_SIZE]; /* of the filter that it loaded */
+        bool running; /* the workload runs: descriptors are its own by now */
+};
 
 /* The processes of one boundary, and our own, read once for all readers. */
 struct bh_view {
-        const struct bh_subprocess *boundary;
+        const struct bh_expected *expected;
         struct bh_readback workload, init, self;
         char *membership;    /* the workload's /proc/<pid>/cgroup */
         json_t *cgroup;      /* bh_cgroup_observe */
+        json_t *told;        /* what the boundary's own kernel says, where it has one; borrowed */
         const char *control; /* the one that is read */
 };
 
