@@ -148,6 +148,21 @@ static int open_mount(const char *source, int *ret, struct bh_error *error)
         return bh_error_control(error, "root.readonly");
 }
 
+static int build_and_run(const struct bh_driver *driver, const struct bh_driver_host *host,
+                         const struct bh_plan *plan, const struct bh_instance *instance,
+                         struct bh_boundary **boundary, struct bh_error *error)
+{
+        int result = driver->prepare(host, plan, instance, boundary, error);
+
+        if (result < 0)
+                return -1;
+        if (result > 0)
+                return bh_error_set(error, BH_ERROR_UNAVAILABLE,
+                                    "%lld bytes of memory are too few for " PROBE_PROGRAM,
+                                    (long long)PROBE_MEMORY);
+        return run_to_end(*boundary, error);
+}
+
 int bh_trial_run(const struct bh_driver *driver, const struct bh_driver_host *host,
                  enum bh_tier tier, const char *variant, const char *source, struct bh_error *error)
 {
@@ -168,13 +183,7 @@ int bh_trial_run(const struct bh_driver *driver, const struct bh_driver_host *ho
                 result = fill_instance(host, &instance, error);
 
         if (result == 0)
-                result = driver->prepare(host, plan, &instance, &boundary, error);
-        if (result > 0)
-                result = bh_error_set(error, BH_ERROR_UNAVAILABLE,
-                                      "%lld bytes of memory are too few for " PROBE_PROGRAM,
-                                      (long long)PROBE_MEMORY);
-        if (result == 0)
-                result = run_to_end(boundary, error);
+                result = build_and_run(driver, host, plan, &instance, &boundary, error);
         driver->release(boundary);
         if (instance.id[0] && driver->destroy(host, instance.id, result < 0 ? &after : error) < 0)
                 result = -1;
