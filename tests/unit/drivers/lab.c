@@ -7,6 +7,10 @@
 #include <ftw.h>
 #include <poll.h>
 #include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +18,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <cmocka.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
@@ -100,6 +106,16 @@ void bh_lab_close(struct bh_lab *lab)
         free(lab->host.state_dir);
         free(lab->host.run_dir);
         free(lab->host.cgroup_parent);
+}
+
+int bh_lab_run_group(struct bh_lab *lab, const struct CMUnitTest *tests, size_t count)
+{
+        int failed;
+
+        bh_lab_open(lab);
+        failed = _cmocka_run_group_tests("tests", tests, count, NULL, NULL);
+        bh_lab_close(lab);
+        return failed;
 }
 
 struct bh_plan *bh_lab_plan(const char *const argv[])

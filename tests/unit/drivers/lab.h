@@ -23,6 +23,12 @@ enum bh_tier bh_lab_tier(void);
 void bh_lab_open(struct bh_lab *lab);
 void bh_lab_close(struct bh_lab *lab);
 
+/* A group of tests in a lab that is opened for it, and closed after it. */
+#define bh_lab_run_tests(lab, tests) \
+        bh_lab_run_group(lab, tests, sizeof(tests) / sizeof((tests)[0]))
+struct CMUnitTest;
+int bh_lab_run_group(struct bh_lab *lab, const struct CMUnitTest *tests, size_t count);
+
 /* A plan of the whole boundary that runs argv (NULL-terminated) in an ephemeral
  * workspace; the caller changes what it wants. */
 struct bh_plan *bh_lab_plan(const char *const argv[]);

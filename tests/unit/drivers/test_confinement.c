@@ -194,20 +194,6 @@ static void test_fork_bomb_is_bounded(void **state)
         assert_int_equal(outcome.end.status, SIGKILL);
 }
 
-static int open_lab(void **state)
-{
-        (void)state;
-        bh_lab_open(&lab);
-        return 0;
-}
-
-static int close_lab(void **state)
-{
-        (void)state;
-        bh_lab_close(&lab);
-        return 0;
-}
-
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -220,5 +206,5 @@ int main(void)
 
         if (bh_test_lacks_root("boundaries"))
                 return TEST_SKIPPED;
-        return cmocka_run_group_tests(tests, open_lab, close_lab);
+        return bh_lab_run_tests(&lab, tests);
 }

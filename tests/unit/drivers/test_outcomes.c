@@ -266,21 +266,6 @@ static void test_what_a_workload_starts_with(void **state)
                                             "SigIgn:\t0000000000000000\n");
 }
 
-static int open_lab(void **state)
-{
-        (void)state;
-        signal(SIGPIPE, SIG_IGN); /* a workload must not inherit it */
-        bh_lab_open(&lab);
-        return 0;
-}
-
-static int close_lab(void **state)
-{
-        (void)state;
-        bh_lab_close(&lab);
-        return 0;
-}
-
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -302,5 +287,6 @@ int main(void)
 
         if (bh_test_lacks_root("boundaries"))
                 return TEST_SKIPPED;
-        return cmocka_run_group_tests(tests, open_lab, close_lab);
+        signal(SIGPIPE, SIG_IGN); /* a workload must not inherit it */
+        return bh_lab_run_tests(&lab, tests);
 }

@@ -338,22 +338,6 @@ static void test_fixes_fit_their_causes(void **state)
         assert_string_equal(bh_subprocess_fix("cgroup.memory", 0), "");
 }
 
-static int open_lab(void **state)
-{
-        (void)state;
-        /* Orphans of a dead shim come to us, so that they can be seen to be gone. */
-        prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-        bh_lab_open(&lab);
-        return 0;
-}
-
-static int close_lab(void **state)
-{
-        (void)state;
-        bh_lab_close(&lab);
-        return 0;
-}
-
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -372,5 +356,7 @@ int main(void)
 
         if (bh_test_lacks_root("boundaries"))
                 return TEST_SKIPPED;
-        return cmocka_run_group_tests(tests, open_lab, close_lab);
+        /* Orphans of a dead shim come to us, so that they can be seen to be gone. */
+        prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+        return bh_lab_run_tests(&lab, tests);
 }
