@@ -129,7 +129,7 @@ int bh_files_tree(struct bh_files *files, const struct bh_files_request *request
                 return -1;
         page.data = json_array();
         (void)list(&page, request->path, after);
-        if (page.more)
+        if (page.more && page.last)
                 cursor = bh_base64_encode(page.last, strlen(page.last));
         free(page.last);
         document = json_pack("{soss?}", "data", page.data, "next_cursor", cursor);
