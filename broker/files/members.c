@@ -63,8 +63,8 @@ void bh_members_free(struct bh_members *members)
 
 static int refuse(struct bh_error *error, const char *name, const char *why)
 {
-        return bh_error_refused(error, "archive_not_allowed", "", "member \"%.200s\" %s", name,
-                                why);
+        bh_error_refused(error, "archive_not_allowed", "", "member \"%.200s\" %s", name, why);
+        return -1;
 }
 
 int bh_member_path(const char *name, char **ret, struct bh_error *error)

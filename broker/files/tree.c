@@ -82,6 +82,12 @@ static int list(struct page *page, const char *path, const char *after)
         return 0;
 }
 
+static int refuse_cursor(struct bh_error *error)
+{
+        bh_error_refused(error, "invalid_request", "", "no cursor of this list");
+        return -1;
+}
+
 /* Of the cursor: the part beneath the directory that is listed. */
 static int decode_cursor(const struct bh_files_request *request, char **ret, struct bh_error *error)
 {
@@ -94,11 +100,11 @@ static int decode_cursor(const struct bh_files_request *request, char **ret, str
                 return 0;
         }
         if (bh_base64_decode(request->cursor, strlen(request->cursor), &data, &size) < 0)
-                return bh_error_refused(error, "invalid_request", "", "no cursor of this list");
+                return refuse_cursor(error);
         *ret = bh_strndup((const char *)data, size);
         path = *ret;
         if (prefix > 0 && (strncmp(path, request->path, prefix) != 0 || path[prefix] != '/'))
-                return bh_error_refused(error, "invalid_request", "", "no cursor of this list");
+                return refuse_cursor(error);
         if (prefix > 0)
                 memmove(*ret, *ret + prefix + 1, strlen(path) - prefix);
         return 0;
