@@ -4,7 +4,7 @@ import json
 import sys
 
 rows = [("WHAT", "AGENT", "TIER", "TECHNOLOGY", "OUTCOME", "EXIT", "START ms", "RUN ms")]
-for execution in reversed(json.load(sys.stdin)):
+for execution in reversed(json.load(sys.stdin)["data"]):
     if "demo" not in execution["labels"]:
         continue
     tier, timing = execution["tier"], execution["timing"]
