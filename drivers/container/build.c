@@ -28,10 +28,13 @@
 #define LOG_MAX              512 /* of what a runtime said, in an error */
 
 /* What gVisor itself needs beside what the workload may: its Go programs' memory, and for each
- * task of the guest a thread of the sentry and one of a stub process. */
+ * task of the guest a thread of the sentry and, on the ptrace platform, one stub for every thread
+ * that ever ran it. A sentry that is refused a thread dies, so this fence stands well outside of
+ * the guest's own count (RLIMIT_NPROC): 128 guests that fork need more than 3 each, less than 16.
+ */
 #define SENTRY_MEMORY        ((int64_t)64 << 20)
 #define SENTRY_TASKS         256
-#define SENTRY_TASKS_A_GUEST 3
+#define SENTRY_TASKS_A_GUEST 16
 
 /* Everything that is made before the runtime starts and is not needed after it has. */
 struct parts {

@@ -143,11 +143,13 @@ def test_memory_limits_do_not_leak_into_the_next_run(broker):
     assert execution["outcome"] == "exited" and execution["exit_code"] == 0
 
 
-def test_pids_limit_stops_a_fork_bomb_and_nothing_else(broker):
+@pytest.mark.parametrize("pids", [20, 128])
+def test_pids_limit_stops_a_fork_bomb_and_nothing_else(broker, pids):
     script = ("import os\nn = 0\ntry:\n    while n < 500:\n        if os.fork() == 0:\n"
               "            import time; time.sleep(60)\n        n += 1\nexcept OSError as e:\n"
               "    print('refused', e.errno)\n")
-    execution = broker.run([PYTHON, "-c", script], limits={"pids": 20})
+    execution = broker.run([PYTHON, "-c", script],
+                           limits={"pids": pids, "memory_bytes": 1 << 30})
     assert output(execution).startswith(b"refused 11"), execution
     assert broker.run(["true"])["exit_code"] == 0
 
