@@ -107,7 +107,7 @@ static void bind_json(sqlite3_stmt *statement, int index, const json_t *json)
                 sqlite3_bind_null(statement, index);
                 return;
         }
-        char *text = bh_json_canonical(json);
+        char *text = bh_json_text(json);
         sqlite3_bind_text(statement, index, text, -1, free);
 }
 
