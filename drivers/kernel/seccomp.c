@@ -26,6 +26,7 @@
 #include "base/digest.h"
 #include "drivers/kernel/seccomp_list.h"
 
+#define DIRECTORY_MODE      0700
 #define X32_BIT             0x40000000U
 #define LOW_32_BITS         0xffffffffU
 #define TCP_MD5SIG_EXTENDED 32U /* linux/tcp.h */
@@ -331,6 +332,19 @@ int bh_seccomp_save(const struct bh_seccomp_program *program, const char *path,
         data[digest] = '\n';
         memcpy(data + digest + 1, program->instructions, size);
         return bh_write_file_atomic(AT_FDCWD, path, data, digest + 1 + size, 0600, error);
+}
+
+int bh_seccomp_install(const char *path, struct bh_error *error)
+{
+        _cleanup_free_ char *directory = bh_strndup(path, (size_t)(strrchr(path, '/') - path));
+        _cleanup_close_ int made = bh_make_directory(directory, DIRECTORY_MODE, error);
+        struct bh_seccomp_program program = {0};
+        int result = -1;
+
+        if (made >= 0 && bh_seccomp_compile(&program, error) == 0 && program.instructions)
+                result = bh_seccomp_save(&program, path, error);
+        bh_seccomp_clear(&program);
+        return result;
 }
 
 int bh_seccomp_read(const char *path, struct bh_seccomp_program *ret, struct bh_error *error)

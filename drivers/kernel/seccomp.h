@@ -18,6 +18,9 @@ struct bh_seccomp_program {
 /* Compiles the list for this machine. */
 int bh_seccomp_compile(struct bh_seccomp_program *ret, struct bh_error *error);
 
+/* Compiles the list into the file at an absolute path, its directory (0700) made when missing. */
+int bh_seccomp_install(const char *path, struct bh_error *error);
+
 /* Writes and reads a program's file: its digest, a newline, and the instructions as the kernel
  * takes them. Reading does not hash: a shim's first digest would cost more than its boundary. */
 int bh_seccomp_save(const struct bh_seccomp_program *program, const char *path,

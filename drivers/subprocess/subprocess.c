@@ -15,8 +15,6 @@
 #include "drivers/subprocess/boundary.h"
 #include "drivers/subprocess/setup.h"
 
-#define RUN_MODE 0700
-
 /* ---- what all boundaries share ---- */
 
 char *bh_subprocess_root_path(const struct bh_driver_host *host)
@@ -29,27 +27,14 @@ char *bh_subprocess_seccomp_path(const struct bh_driver_host *host)
         return bh_format("%s/seccomp/subprocess.bpf", host->run_dir);
 }
 
-static int install_seccomp(const struct bh_driver_host *host, struct bh_error *error)
-{
-        _cleanup_free_ char *directory = bh_format("%s/seccomp", host->run_dir);
-        _cleanup_free_ char *path = bh_subprocess_seccomp_path(host);
-        _cleanup_close_ int made = bh_make_directory(directory, RUN_MODE, error);
-        struct bh_seccomp_program program = {0};
-        int result = -1;
-
-        if (made >= 0 && bh_seccomp_compile(&program, error) == 0)
-                result = bh_seccomp_save(&program, path, error);
-        bh_seccomp_clear(&program);
-        return result;
-}
-
 static int install(const struct bh_driver_host *host, struct bh_error *error)
 {
         _cleanup_free_ char *root = bh_subprocess_root_path(host);
+        _cleanup_free_ char *filter = bh_subprocess_seccomp_path(host);
 
         if (bh_root_install(root, NULL, error) < 0)
                 return bh_error_control(error, "root.readonly");
-        if (install_seccomp(host, error) < 0)
+        if (bh_seccomp_install(filter, error) < 0)
                 return bh_error_control(error, "seccomp");
         if (bh_cgroup_install(host, error) < 0)
                 return bh_error_prefix(error, "cgroups");
